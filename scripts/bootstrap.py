@@ -40,8 +40,6 @@ def main() -> None:
             install("requirements-dev.txt", "what the tests need")
         if is_dev or os.environ.get("COMPILER"):
             install("requirements-compiler.txt", "a C compiler (100 MB)")
-        elif not has_compiler():
-            print("sightglass: no C compiler was found, so answers are slower; `make up COMPILER=1` fetches one.")
         build_page(is_dev)
         if is_dev:
             find_browser()
@@ -65,12 +63,6 @@ def refusal(system: str, machine: str, mac_version: str) -> str | None:
     if system == "Darwin" and int(mac_version.partition(".")[0] or 0) < MIN_MACOS:
         return f"Sightglass needs macOS {MIN_MACOS} or newer, as PyTorch does; this is macOS {mac_version}."
     return None
-
-
-def has_compiler() -> bool:
-    """Return whether the engine will find a C compiler."""
-    wheel = (VENV / ".requirements-compiler.txt.stamp").is_file()
-    return wheel or shutil.which(os.environ.get("CC") or "cc") is not None
 
 
 def make_venv() -> None:

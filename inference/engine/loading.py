@@ -40,11 +40,12 @@ def load_engine(
     draft_path: Path | None = None,
     is_bitwise: bool = False,
     cuda: torch.device | None = None,
+    on_torch: Callable[[str], None] = lambda _reason: None,
 ) -> Engine:
     """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
     draft_path: a smaller model with the same tokenizer, to guess ahead. is_bitwise: see load_decoder. cuda: the GPU
-    that computes; None: the CPU.
+    that computes; None: the CPU. on_torch: see load_decoder.
     """
     summarise = vocabulary.summarise if kernels is None else native_summarise(kernels)
     if cuda is not None:
@@ -52,7 +53,13 @@ def load_engine(
             logger.warning("the draft model is not used: on a GPU a guess could change the answer")
         return _load_on_device(open_model(path), cuda, pieces, on_progress, kv_bytes, summarise)
     decoder = load_decoder(
-        open_model(path), on_progress, cache, kernels, num_threads=num_threads, is_bitwise=is_bitwise
+        open_model(path),
+        on_progress,
+        cache,
+        kernels,
+        num_threads=num_threads,
+        is_bitwise=is_bitwise,
+        on_torch=on_torch,
     )
     runner = ModelRunner(decoder, kv_bytes)
     draft_model = None

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 DIFFER = 3
 BOUND = 0.02
-"""Of the results' root mean square. Sums of another order round some activations to the neighbouring code."""
+"""Largest difference, as a share of the results' root mean square. A sum in another order rounds some activations to
+the neighbouring code."""
 
 
 def results(library: Path, is_gelu: bool, with_prompt_form: bool) -> NDArray[np.float32]:
@@ -35,7 +36,7 @@ def main(library: str, reference: str) -> None:
     for is_gelu in (False, True):
         for with_prompt_form in (False, True):
             got, expected = (results(Path(path), is_gelu, with_prompt_form) for path in (library, reference))
-            if not difference(got, expected) < BOUND:  # a NaN neither
+            if not difference(got, expected) < BOUND:  # a NaN is not below it
                 sys.stderr.write(f"they differ from the plain form's by {difference(got, expected):.1e}\n")
                 raise SystemExit(DIFFER)
 

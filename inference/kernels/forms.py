@@ -19,15 +19,15 @@ class Form:
     """One instruction set."""
 
     name: str
-    """Its value of SIGHTGLASS_KERNELS; of two forms with one name the first that the CPU has is taken."""
+    """The form's value of SIGHTGLASS_KERNELS. Two forms may share a name; the CPU takes the first one that it has."""
     label: str
-    """The instruction set, for people."""
+    """The instruction set, as users read it."""
     vectors: str
     """The file of primitives, without vector_ and .h."""
     needs: tuple[str, ...] = ()
     """Features of the CPU, by Linux's names."""
     flags: tuple[str, ...] = ()
-    """The compiler's, in the spelling that both GCC and Clang know."""
+    """Options of the compiler, in the spelling that both GCC and Clang know."""
 
 
 _AVX2 = ("avx2", "fma", "f16c")
@@ -63,9 +63,11 @@ def candidates(wanted: str, features: frozenset[str]) -> list[Form]:
     if wanted == AUTO:
         if found := [form for form in forms if form is not PLAIN]:
             return found
-        raise NoKernels("this CPU has neither AVX2 with FMA and F16C nor NEON with dot products")
+        raise NoKernels("this CPU has neither AVX2 with FMA and F16C nor NEON with dot products; the kernels need one")
     if found := [form for form in forms if form.name == wanted]:
         return found
     form = next(form for form in reversed(FORMS) if form.name == wanted)
-    missing = ", ".join(name for name in form.needs if name not in features)
-    raise NoKernels(f"SIGHTGLASS_KERNELS is {wanted}, but this CPU lacks {missing}")
+    missing = [name for name in form.needs if name not in features]
+    named = f"missing CPU feature{'s' if len(missing) > 1 else ''}: {', '.join(missing)}"
+    lacks = f"this CPU has no {form.label} ({named})"
+    raise NoKernels(f"SIGHTGLASS_KERNELS is {wanted}, but {lacks}. Set SIGHTGLASS_KERNELS to auto")

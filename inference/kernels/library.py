@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from contextlib import suppress
 from ctypes import POINTER, Structure, c_float, c_int32, c_int64, c_void_p
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,10 @@ TILE = 16
 """Outputs that are computed together."""
 BLOCK = 16
 """Tokens in a block of keys and values; see attention.h."""
+
+
+class CannotLoad(NoKernels):
+    """The system does not load the library: it is for another system, or for another processor."""
 
 
 class Matrix(Structure):
@@ -130,7 +135,7 @@ class Kernels:
     """One form's library and its team of threads; one thread at a time may call it."""
 
     def __init__(self, path: Path, label: str, num_threads: int) -> None:
-        """path: of the compiled library. label: its instruction set, for people. Raises NoKernels."""
+        """path: of the compiled library. label: its instruction set, as users read it. Raises NoKernels."""
         self.label = label
         self._library = _load(path)
         self._library.team_create.restype = c_void_p
@@ -169,9 +174,10 @@ class Kernels:
 
 
 def _load(path: Path) -> ctypes.CDLL:
-    """Load the library. Raises NoKernels; a file that cannot be loaded is compiled again at the next start."""
+    """Load the library. Raises CannotLoad, and removes a file that cannot be loaded."""
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
-        path.unlink(missing_ok=True)
-        raise NoKernels(f"they cannot be loaded: {error}") from error
+        with suppress(OSError):  # a folder that may only be read
+            path.unlink()
+        raise CannotLoad(f"they cannot be loaded: {error}") from error

@@ -87,12 +87,14 @@ def load_decoder(
     dtype: torch.dtype | None = None,
     num_threads: int | None = None,
     is_bitwise: bool = False,
+    on_torch: Callable[[str], None] = lambda _reason: None,
 ) -> Decoder[Any]:
     """Read all weights, converted or from the cache; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
     kernels: used where they can compute the model. dtype: of PyTorch's weights and products; None: compact formats for
     few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are. is_bitwise: the
-    kernels compute a prompt as an answer, so that no result depends on which it was; reading takes longer.
+    kernels compute a prompt as an answer, so that no result depends on which it was; reading takes longer. on_torch
+    hears why the kernels cannot compute the model.
     """
     from inference.models.decoders.native_decoder import NativeDecoder
     from inference.models.weights.native_weights import load_native, obstacle
@@ -102,7 +104,8 @@ def load_decoder(
         if reason is None:
             with_prompt_form = kernels.has_prompt_form and not is_bitwise
             return NativeDecoder(source.config, load_native(source, on_progress, cache, with_prompt_form), kernels)
-        logger.warning("%s is computed by PyTorch: %s", source.path, reason)
+        logger.warning("PyTorch computes %s: %s", source.path, reason)
+        on_torch(reason)
     # Imported here: it takes a second and 200 MB, and the kernels need none of it.
     import torch
 

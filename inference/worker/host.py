@@ -115,7 +115,7 @@ class Host:
         settings = self._settings
         self._cuda = find_cuda(settings.device)
         cache = PackedCache(settings.weights_path)
-        kernels = find_kernels(settings.kernels_path, settings.num_threads, settings.kernels)
+        kernels = find_kernels(settings.kernels_path, settings.num_threads, settings.kernels, self._on_torch)
         engine = load_engine(
             settings.model_path,
             settings.num_threads,
@@ -127,6 +127,7 @@ class Host:
             draft_path=_checked(settings.draft_path, tokenizer),
             is_bitwise=settings.is_bitwise,
             cuda=self._cuda,
+            on_torch=self._on_torch,
         )
         thread = EngineThread(engine, log)
         thread.start()
@@ -158,6 +159,11 @@ class Host:
                 self.name, self._settings.model_name, self._services.backend, self._started_unix_us, self._cuda
             )
             publisher.run(self._settings.redis_url, self._is_stopping)
+
+    def _on_torch(self, reason: str) -> None:
+        """Leave word for `make up`. On a GPU the choice of PyTorch is the operator's own."""
+        if self._cuda is None:
+            self._set(notice=f"PyTorch computes the model, more slowly than the kernels: {reason}.")
 
     def _on_progress(self, share: float) -> None:
         self._set(progress=f"{share:.2f}")

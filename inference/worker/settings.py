@@ -1,5 +1,6 @@
 """The worker's settings, read from the environment in this one place. Knows nothing of Celery.
 
+`python -m inference.worker.settings` only reads them, and ends with one line where one cannot be used.
 A field's docstring begins with its variable and its default. `python -m scripts.docs` makes a table of them.
 `webapp/environment.py` describes the settings that the site reads too.
 """
@@ -103,9 +104,9 @@ def _device(text: str) -> DeviceChoice:
 
 
 def _kernels(text: str) -> str:
-    if text not in CHOICES:
+    if text.lower() not in CHOICES:
         raise SystemExit(f"sightglass: SIGHTGLASS_KERNELS is {text!r}; use one of {', '.join(CHOICES)}.")
-    return text
+    return text.lower()
 
 
 def _backend_url(url: str | None) -> str | None:
@@ -144,3 +145,7 @@ def _positive(name: str) -> int | None:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise SystemExit(f"sightglass: {name} is {text!r}; use a whole number from 1 on.")
     return int(text)
+
+
+if __name__ == "__main__":
+    read_settings()

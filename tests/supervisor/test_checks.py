@@ -66,6 +66,23 @@ def test_a_setting_that_cannot_be_used_is_one_line(name: str, value: str, tmp_pa
     assert name in refusal({"SIGHTGLASS_DATA": str(tmp_path), "PORT": "59999", name: value})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("SIGHTGLASS_KERNELS", "sse", "'sse'; use one of auto, avx512, avxvnni, avx2, neon, plain, torch"),
+        ("SIGHTGLASS_DEVICE", "gpu", "'gpu'; use one of cpu, cuda, auto"),
+        ("SIGHTGLASS_THREADS", "0", "'0'; use a whole number from 1 on"),
+    ],
+)
+def test_a_workers_setting_is_refused_before_anything_is_started(
+    name: str, value: str, said: str, tmp_path: Path
+) -> None:
+    assert (
+        refusal({"SIGHTGLASS_DATA": str(tmp_path), "PORT": "59999", name: value}) == f"sightglass: {name} is {said}.\n"
+    )
+    assert not (tmp_path / "logs").exists()
+
+
 def test_a_database_file_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "sightglass.sqlite3").write_bytes(b"not a database" * 100)
     assert "Move the file away" in refusal({"SIGHTGLASS_DATA": str(tmp_path), "PORT": "59999"})

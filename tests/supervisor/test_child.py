@@ -148,6 +148,20 @@ def test_a_program_gets_its_environment_and_no_file_but_its_log(tmp_path: Path) 
     assert child.last_line() == "['A.B', 'LC_ALL'] b'' False"
 
 
+def test_an_ending_goes_on_in_a_sentence(tmp_path: Path) -> None:
+    child = Child("shell", ["sh", "-c", "echo It is over.; exit 1"], tmp_path / "log", dict(os.environ))
+    assert child.wait(120)
+    assert child.ending() == "ended (1): It is over"
+
+
+def test_a_process_is_called_by_the_name_that_ps_shows_too(tmp_path: Path) -> None:
+    commands = {"redis (sh)": ["/bin/sh", "-c", ":"], "redis": [sys.executable, "-c", ""]}
+    for title, command in commands.items():
+        child = Child("redis", command, tmp_path / "log", dict(os.environ))
+        assert child.wait(120)
+        assert child.title == title
+
+
 def test_the_last_line_of_the_log_says_why(tmp_path: Path) -> None:
     child = Child("shell", ["sh", "-c", "echo one; echo two >&2; exit 3"], tmp_path / "log", dict(os.environ))
     assert child.wait(120)

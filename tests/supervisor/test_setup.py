@@ -1,4 +1,4 @@
-"""What stops the set-up or the first start, met for real: an old Python, a small disk, a full one."""
+"""What stops the set-up or the first start, met for real: an old Python, a disk that is small, full or read-only."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ON_A_SMALL_DISK = 'mount -t tmpfs -o size=1m tmpfs "$0" && {}'
 
 
 def on_a_small_disk(place: Path, script: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a shell script while `place` is a disk of 1 MB, which nobody else sees; $0 is the place."""
+    """Run a shell script while `place` is a disk of 1 MB, which no other process sees; $0 is the place."""
     apart = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     probe = [*apart, _ON_A_SMALL_DISK.format("true"), place]
     if shutil.which("unshare") is None or subprocess.run(probe, capture_output=True, check=False).returncode:
-        pytest.skip("nobody may mount a file system here")
+        pytest.skip("no process may mount a file system here")
     command = [*apart, _ON_A_SMALL_DISK.format(script), place, *arguments]
     return subprocess.run(command, cwd=ROOT, env=own(place), capture_output=True, text=True, check=False)
 
@@ -87,3 +87,12 @@ def test_a_full_disk_at_the_first_start_leaves_no_empty_secret(tmp_path: Path) -
     assert (run.returncode, run.stdout) == (1, "")
     assert "No space left on device" in run.stderr.splitlines()[-1]
     assert run.stderr.splitlines()[-1].startswith("sightglass: ")
+
+
+@pytest.mark.parametrize("makes_data", ["", 'mkdir "$0/data" && '], ids=["not there", "there"])
+def test_a_data_folder_that_may_only_be_read_is_named_with_the_way_out(makes_data: str, tmp_path: Path) -> None:
+    run = on_a_small_disk(tmp_path, makes_data + 'mount -o remount,ro "$0" && "$1" manage.py up', sys.executable)
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"sightglass: the data folder {tmp_path / 'data'} cannot be used (")
+    assert run.stderr.endswith("; set SIGHTGLASS_DATA to another.\n")
+    assert run.stderr.count("\n") == 1

@@ -6,13 +6,25 @@ import fcntl
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
+
+from webapp.environment import ROOT
 
 _MIN_FREE_BYTES = 200 << 20
 
 
 class CannotStart(Exception):
     """The product cannot start; the message is for the operator."""
+
+
+def check_worker_settings() -> None:
+    """Check the settings that only the workers read, in a process that reads them as they do. Raises CannotStart."""
+    command = [sys.executable, "-m", "inference.worker.settings"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise CannotStart(run.stderr.strip().splitlines()[-1].removeprefix("sightglass: "))
 
 
 def check_port(host: str, port: int) -> None:

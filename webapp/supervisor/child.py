@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ class Child:
 
     def __init__(self, name: str, command: Sequence[str | Path], log_path: Path, env: dict[str, str]) -> None:
         self.name = name
+        program = Path(command[0])
+        self.title = name if program == Path(sys.executable) else f"{name} ({program.name})"
+        """The name in messages, with the program's name where `ps` shows another one."""
         self.log_path = log_path
         if log_path.exists():  # the previous run's log may hold the reason for its end
             log_path.replace(log_path.with_suffix(".log.1"))
@@ -80,7 +84,7 @@ class Child:
         assert status is not None
         if status < 0:
             return f"was ended by {signal.Signals(-status).name}"
-        return f"ended ({status}): {self.last_line()}"
+        return f"ended ({status}): {self.last_line().rstrip('.')}"
 
     def log(self) -> str:
         return self.log_path.read_text("utf-8", "replace")

@@ -108,6 +108,8 @@ class Supervisor:
             return status == "model ready"
 
         self._wait(is_loaded)
+        for notice in _notices(client):
+            self._say(notice)
         self._wait(self._product.answers_http)
         # These start last, because answers do not need them: they do not delay the others.
         self._add(self._product.start_probes)
@@ -141,7 +143,7 @@ class Supervisor:
     def _check(self) -> None:
         """Raises CannotStart where a process ended. It would end at the next start too."""
         for child in [part.child for part in self._parts if part.child.exit_status is not None]:
-            message = f"the {child.name} process {child.ending()}"
+            message = f"the {child.title} process {child.ending()}"
             raise CannotStart(f"Stopped: {message}. Its log is {child.log_path}; what was written is kept.")
 
     def _keep(self, part: Part) -> None:
@@ -152,13 +154,13 @@ class Supervisor:
             delay_s = part.backoff.next_delay_s(part.child.age_s)
             part.due_at = time.monotonic() + delay_s
             when = f"in {delay_s:.0f} s" if delay_s else "now"
-            self._say(f"the {part.child.name} process {part.child.ending()}; it starts again {when}")
+            self._say(f"the {part.child.title} process {part.child.ending()}; it starts again {when}")
         if time.monotonic() >= part.due_at:
             try:
                 part.child, part.due_at = part.start(), None
             except OSError as error:  # no memory, no process or no file can be had at the moment
                 part.due_at = time.monotonic() + part.backoff.next_delay_s(0)
-                self._say(f"the {part.child.name} process cannot be started ({error}); it is tried again")
+                self._say(f"the {part.child.title} process cannot be started ({error}); it is tried again")
 
     def _stop(self) -> None:
         """End the open requests before the processes that compute, show and settle them."""
@@ -228,3 +230,9 @@ def _worker_status(client: redis.Redis) -> str:
         percent = int(float(fields.get("progress", 0)) * 100)
         return f"loading the model: {percent - percent % _PROGRESS_STEP} %"
     return "starting"
+
+
+def _notices(client: redis.Redis) -> list[str]:
+    """The workers' own words on what is not as it could be."""
+    workers = [client.hgetall(key) for key in client.scan_iter(worker_key("*"))]
+    return [str(fields["notice"]) for fields in workers if "notice" in fields]

@@ -74,7 +74,7 @@ class PagedDecoder:
         self._last: tuple[NDArray[np.float32], Tensor] | None = None
         self.device = torch.cuda.get_device_name(device) if self._is_cuda else "cpu"
         graphs = ", decode in CUDA graphs" if self._has_graphs else ""
-        self.compute = f"{str(dtype).removeprefix('torch.')}, attention over gathered blocks{graphs}"
+        self.compute = f"{str(dtype).removeprefix('torch.')}, attention over gathered blocks{graphs}, by PyTorch"
 
     def build_cache(self, num_blocks: int) -> ServedCache:
         """Return a cache of zeros; all its memory is taken at once."""

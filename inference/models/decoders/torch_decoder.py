@@ -66,7 +66,7 @@ class TorchDecoder:
         self._activation = functional.silu if config.activation == "silu" else _gelu_tanh
         matrices = [each for block in self._blocks for each in (block.qkv, block.output, block.gate_up, block.down)]
         compact = " and ".join(sorted({matrix.compact_name for matrix in matrices}))
-        self.compute = f"decode: {compact}, prefill: {matrices[0].dense_name}"
+        self.compute = f"decode: {compact}, prefill: {matrices[0].dense_name}, by PyTorch"
 
     def build_cache(self, num_blocks: int) -> KVCache:
         dtype = torch.float16 if self._ranking else self._dense_dtype

@@ -19,10 +19,10 @@ FORMAT = "native-4"
 """Format of packed weights; raised when their layout or their order changes."""
 
 _FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K")
-"""Formats in which each group of 32 has 4-bit codes, a scale and a minimum, which are kept."""
+"""Formats with 4-bit codes, a scale and a minimum for each group of 32. The packing keeps all three."""
 _PLAIN = ("F32", "F16", "BF16")
 _SPANS = (192, 128, 64)
-"""Numbers of inputs that may be turned together in the prompts' form; the first that divides all inputs is taken."""
+"""Numbers of inputs that the prompts' form may turn together. The first one that divides all inputs is taken."""
 _K_GROUPS = 8
 """Groups of 32 in a block of Q4_K."""
 _NORMS = {
@@ -46,10 +46,10 @@ Bytes = NDArray[np.uint8]
 
 
 def obstacle(source: ModelSource) -> str | None:
-    """Return why the kernels cannot compute this model, for people; None if they can."""
+    """Return the reason for which the kernels cannot compute this model, as users read it; None: they can."""
     config = source.config
     if source.format("blk.0.ffn_down.weight") in _PLAIN:
-        return "its weights are not quantised"
+        return "its weights are not quantised. Set SIGHTGLASS_MODEL to a quantised GGUF file"
     widths = (config.hidden_size, config.intermediate_size, config.num_heads * config.head_dim)
     if any(width % GROUP for width in widths):
         return f"its widths {widths} are not all multiples of {GROUP}"
@@ -73,8 +73,8 @@ def load_native(
 def pack_native(source: ModelSource, on_progress: Callable[[float], None], with_prompt_form: bool) -> Arrays:
     """Return all weights by name: "3.qkv.4" has layer 3's tiles for query, key and value, with 4-bit codes.
 
-    with_prompt_form: adds the form for prompts where the model can have it. All of it comes last: a file that maps
-    these arrays then has no other form in the same huge pages. Raises ModelFileError.
+    with_prompt_form: adds the form for prompts where the model can have it. The form for prompts comes last. So its
+    huge pages in a file hold no other form. Raises ModelFileError.
     """
     arrays, prompts, num_layers = Arrays(), Arrays(), source.config.num_layers
     with_prompt_form = with_prompt_form and has_prompt_form(source.config)

@@ -1,9 +1,10 @@
 """Weights converted once and kept in files, mapped into memory afterwards. Knows nothing of the conversion.
 
-One file per key: magic, SHA-256 of the index, its length, the index (JSON: name, dtype, shape, place), then the arrays
-at multiples of 64 bytes. A file is written beside its place and renamed when it is whole and on the disk. So a reader
-sees all of it or none. A file that is damaged nevertheless (wrong magic, index or length) is built again. The arrays'
-own bytes have no checksum. Neither has the model file that they come from, and reading all would slow the start.
+One file per form of a model: magic, SHA-256 of the index, its length, the index (JSON: name, dtype, shape, place), then
+the arrays at multiples of 64 bytes. A file is written beside its place and renamed when it is whole and on the disk. So
+a reader sees all of it or none. A file that is damaged nevertheless (wrong magic, index or length) is built again. The
+arrays' own bytes have no checksum. The model file that they come from has none either. Reading all would slow the
+start.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import struct
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +39,8 @@ HUGE_PAGE = 2 << 20
 """Files are written in whole huge pages, so that the system's cache may keep them so."""
 _MAX_INDEX_BYTES = 16 << 20
 _SUFFIX = ".weights"
+_MOST_FORMS = 2
+"""Files that are kept of one model."""
 _MAX_BUILD_S = 3600
 """A file that is still not whole after this time is a dead builder's."""
 _HEADER_BYTES = 1 << 20
@@ -44,7 +48,12 @@ _HEADER_BYTES = 1 << 20
 
 
 class PackedCache:
-    """A folder of packed weights, at most max_bytes: the least recently used file goes first."""
+    """A folder of packed weights, at most max_bytes, and at most two forms of each model.
+
+    The files used longest ago go first, when a new one is written. Each load is a use. Two forms, because two workers
+    may share a folder and compute in different forms. A worker that has mapped a file keeps its content, also when the
+    file goes. With a third form the next start of such a worker may convert again.
+    """
 
     def __init__(self, folder: Path, max_bytes: int = 8 << 30) -> None:
         self._folder = folder
@@ -53,10 +62,12 @@ class PackedCache:
     def load_or_build(self, key: str, build: Callable[[], Arrays]) -> dict[str, NDArray[Any]]:
         """Return the arrays of this key, mapped from its file, which is first built where it is missing.
 
+        The key's first line is the form. Its other lines name the model, or whatever else is converted.
         Mapped arrays are private to the process: writes to them never reach the file. A cache that cannot be
         written only costs the next start's time, and the arrays are then as build returns them.
         """
-        path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}{_SUFFIX}"
+        form, _, model = key.partition("\n")
+        path = self._folder / f"{_digest(model)}-{_digest(form)}{_SUFFIX}"
         try:
             arrays = _read(path)
             with suppress(OSError):  # a folder that cannot be written still serves
@@ -69,7 +80,8 @@ class PackedCache:
         built = dict(build())
         try:
             self._write(path, built)
-            self._shrink(keep=path)
+            with suppress(FileNotFoundError):  # another worker removes files at this moment
+                self._shrink(newest=path)
             return _read(path)
         except OSError as error:
             logger.warning("converted weights are not kept: %s cannot be written (%s)", path, error.strerror)
@@ -87,16 +99,19 @@ class PackedCache:
                 Path(file.name).unlink(missing_ok=True)
                 raise
 
-    def _shrink(self, keep: Path) -> None:
-        """Remove the least recently used files, and the files that a dead builder left."""
+    def _shrink(self, newest: Path) -> None:
+        """Remove the least recently used files, and the files that a dead builder or an earlier version left."""
         for leftover in self._folder.glob("*.tmp"):
             if time.time() - leftover.stat().st_mtime > _MAX_BUILD_S:
                 leftover.unlink(missing_ok=True)
-        files = sorted(self._folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
-        total = 0
-        for path in [keep, *(path for path in files if path != keep)]:
-            total += path.stat().st_size
-            if total > self._max_bytes and path != keep:
+        others = [path for path in self._folder.glob(f"*{_SUFFIX}") if path != newest]
+        num_bytes, num_forms = 0, Counter[str]()
+        for path in [newest, *sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)]:
+            model, dash, _ = path.name.partition("-")  # an earlier version's names have no dash
+            num_bytes += path.stat().st_size
+            num_forms[model] += 1
+            is_wanted = dash and num_bytes <= self._max_bytes and num_forms[model] <= _MOST_FORMS
+            if path != newest and not is_wanted:
                 path.unlink(missing_ok=True)
 
 
@@ -124,7 +139,7 @@ def let_go(array: NDArray[Any]) -> None:
 
 
 def source_key(source: ModelSource, form: str) -> str:
-    """Return a key of the form of packing and of the model's files: their names, sizes, times and beginnings."""
+    """Return a key: the form of packing, then the model's files by their names, sizes, times and beginnings."""
     parts = [form]
     for path in source.files:
         status = path.stat()
@@ -171,6 +186,10 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
         name: np.ndarray(entry["shape"], entry["dtype"], data, base + entry["start"])
         for name, entry in index["arrays"].items()
     }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _aligned(size: int) -> int:

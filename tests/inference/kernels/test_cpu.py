@@ -54,12 +54,5 @@ def test_a_form_may_be_forced() -> None:
     assert candidates("plain", features) == [PLAIN]
 
 
-def test_a_forced_form_that_the_cpu_lacks_is_an_error_that_names_the_feature() -> None:
-    with pytest.raises(NoKernels, match=r"SIGHTGLASS_KERNELS is avxvnni, but this CPU lacks avx_vnni"):
-        candidates("avxvnni", features_in("Linux", SERVER))
-    with pytest.raises(NoKernels, match=r"lacks asimddp$"):
-        candidates("neon", features_in("Linux", SERVER))
-
-
 def test_every_form_can_be_asked_for() -> None:
     assert set(CHOICES) == {AUTO, TORCH, *(form.name for form in FORMS)}

@@ -24,6 +24,12 @@ def test_the_bitwise_mode_is_a_switch(monkeypatch: pytest.MonkeyPatch, value: st
         read_settings()
 
 
+@pytest.mark.parametrize(("value", "form"), [("", "auto"), ("avx2", "avx2"), ("AVX2", "avx2"), ("Torch", "torch")])
+def test_the_form_of_the_kernels_is_read_in_any_case(monkeypatch: pytest.MonkeyPatch, value: str, form: str) -> None:
+    monkeypatch.setenv("SIGHTGLASS_KERNELS", value)
+    assert read_settings().kernels == form
+
+
 def test_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGHTGLASS_DEVICE", "gpu0")
     with pytest.raises(SystemExit, match="SIGHTGLASS_DEVICE is 'gpu0'; use one of cpu, cuda, auto"):

@@ -97,8 +97,12 @@ def test_a_quantised_model_is_loaded_without_torch(kernels: Kernels, model_path:
     subprocess.run([sys.executable, "-c", _WITHOUT_TORCH, model_path, KERNELS], check=True)
 
 
-def test_a_model_whose_weights_are_not_quantised_is_left_to_torch(folder: SafetensorsFolder) -> None:
-    assert obstacle(folder) == "its weights are not quantised"
+def test_a_model_whose_weights_are_not_quantised_is_left_to_torch_which_is_told(
+    folder: SafetensorsFolder, kernels: Kernels
+) -> None:
+    told: list[str] = []
+    assert "PyTorch" in load_decoder(folder, kernels=kernels, on_torch=told.append).compute
+    assert told == ["its weights are not quantised. Set SIGHTGLASS_MODEL to a quantised GGUF file"]
 
 
 def whole(decoder: NativeDecoder, kv: NativeCache, table: list[int], is_prompt: bool = False) -> np.ndarray:

@@ -126,6 +126,61 @@ def test_the_one_used_longest_ago_goes_when_the_folder_is_full(tmp_path: Path) -
     assert [builders[name].num_builds for name in "abc"] == [1, 2, 1]
 
 
+def used_at(folder: Path, second: int) -> None:
+    """Make the newest file one that was last used then."""
+    os.utime(max(folder.glob("*.weights"), key=lambda path: path.stat().st_mtime_ns), (second, second))
+
+
+def test_two_forms_of_a_model_stay_those_used_last(tmp_path: Path) -> None:
+    """Two workers with different forms share one folder; a third form takes the place of the one used longest ago."""
+    cache, builders = PackedCache(tmp_path), {form: Builder() for form in ("avx512", "avx2", "torch")}
+    for second, form in enumerate(builders):
+        cache.load_or_build(f"{form}\nmodel", builders[form])
+        used_at(tmp_path, second)
+    for form in ("avx2", "torch"):
+        cache.load_or_build(f"{form}\nmodel", builders[form])
+    assert {form: builder.num_builds for form, builder in builders.items()} == dict.fromkeys(builders, 1)
+    assert len(list(tmp_path.iterdir())) == 2
+    cache.load_or_build("avx512\nmodel", builders["avx512"])
+    assert builders["avx512"].num_builds == 2
+
+
+def test_a_form_in_use_again_is_not_the_one_that_goes(tmp_path: Path) -> None:
+    cache, first = PackedCache(tmp_path), Builder()
+    cache.load_or_build("first\nmodel", first)
+    used_at(tmp_path, 1)
+    cache.load_or_build("second\nmodel", Builder())
+    used_at(tmp_path, 2)
+    cache.load_or_build("first\nmodel", first)
+    cache.load_or_build("third\nmodel", Builder())
+    cache.load_or_build("first\nmodel", first)
+    assert first.num_builds == 1
+
+
+def test_the_forms_of_other_models_stay(tmp_path: Path) -> None:
+    cache, builders = PackedCache(tmp_path), [Builder() for _ in range(5)]
+    for _ in range(2):
+        for number, builder in enumerate(builders):
+            cache.load_or_build(f"form\nmodel {number}", builder)
+    assert [builder.num_builds for builder in builders] == [1] * 5
+
+
+def test_a_file_that_goes_stays_whole_for_the_worker_that_maps_it(tmp_path: Path) -> None:
+    cache = PackedCache(tmp_path)
+    mapped = cache.load_or_build("first\nmodel", Builder())
+    used_at(tmp_path, 1)
+    for form in ("second", "third"):
+        cache.load_or_build(f"{form}\nmodel", Builder())
+    assert len(list(tmp_path.iterdir())) == 2
+    assert_equal(mapped, ARRAYS)
+
+
+def test_a_file_of_an_earlier_version_is_removed(tmp_path: Path) -> None:
+    (tmp_path / f"{'0' * 32}.weights").write_bytes(b"packed")
+    PackedCache(tmp_path).load_or_build("form\nmodel", Builder())
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_what_a_dead_builder_left_is_removed_and_a_folder_that_cannot_be_made_costs_only_time(tmp_path: Path) -> None:
     for name in ("dead.tmp", "alive.tmp"):
         (tmp_path / name).write_bytes(b"half")

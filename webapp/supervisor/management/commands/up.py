@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 from webapp.accounts.links import LIFETIME
-from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock
+from webapp.supervisor.checks import CannotStart, check_disk, check_port, check_worker_settings, lock
 from webapp.supervisor.open_files import allow_open_files
 from webapp.supervisor.product import Product
 from webapp.supervisor.supervisor import Supervisor
@@ -28,6 +28,7 @@ class Command(BaseCommand):
         start = time.monotonic()
         os.umask(0o077)  # logs and database are for this system's user alone; every child inherits it
         try:
+            check_worker_settings()
             check_disk(environment.data)
             check_port(environment.host, environment.port)
             held = lock(environment.data, environment.public_url or environment.address)
