@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from webapp.accounts.address import client_address
 from webapp.accounts.throttle import SignInThrottle, TooMany, begin_attempt, forgive
 from webapp.notices.models import shown_at
 
@@ -36,15 +36,6 @@ class SignInPage(LoginView):
         if response.status_code == 302:  # signed in; else the form again
             forgive(attempt)
         return response
-
-
-def client_address(request: HttpRequest) -> str:
-    """The address of the client. Only a proxy's own entry is believed, and only where a proxy is configured."""
-    if settings.ENVIRONMENT.public_url is not None:
-        forwarded: str = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-        if forwarded:
-            return forwarded
-    return str(request.META.get("REMOTE_ADDR") or "")
 
 
 def _later(request: HttpRequest, retry_after_s: int) -> HttpResponse:
