@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.auth.views import LogoutView
+from django.contrib.auth.views import LogoutView, PasswordChangeView
 from django.urls import path
 from django.views.generic import RedirectView
 
@@ -178,6 +178,7 @@ urlpatterns = [
     path("api/learn/experiments", api(POST=learn.experiment)),
     path("accounts/login/", SignInPage.as_view(throttle=SignInThrottle()), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("accounts/password/", PasswordChangeView.as_view(template_name="password.html", success_url="/account")),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
@@ -203,6 +204,7 @@ urlpatterns = [
     path("usage/groups/<int:group_id>", site.shell),
     path("compare", site.shell),
     path("race", site.shell),
+    path("account", site.shell),
     path("reruns/<str:rerun_id>", site.shell),
     path("learn", site.shell),
     path("learn/<str:exhibit>", site.shell),

@@ -18,7 +18,7 @@ from webapp.stream.session import CHECK_S
 pytestmark = pytest.mark.slow
 
 _USER = "from django.contrib.auth.models import User; User.objects.filter(username='carol').update(is_active={})"
-_FORGET = "from django.contrib.sessions.models import Session; Session.objects.all().delete()"
+_FORGET = "from webapp.accounts.models import Session; Session.objects.all().delete()"
 
 
 def sign_out(site: Site) -> None:
