@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,6 +15,8 @@ from webapp.accounts.address import client_address
 from webapp.accounts.throttle import SignInThrottle, TooMany, begin_attempt, forgive
 from webapp.notices.models import shown_at
 
+_UNITS = ((24 * 60, "day"), (60, "hour"), (1, "minute"))
+
 
 class SignInPage(LoginView):
     """The form, with the notices of now. Wrong passwords and checks at once are limited."""
@@ -22,7 +25,9 @@ class SignInPage(LoginView):
     throttle: SignInThrottle | None = None
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
-        return super().get_context_data(**more) | {"notices": shown_at(timezone.now())}
+        limits = settings.ENVIRONMENT
+        told = {"idle": in_words(limits.session_idle_minutes), "longest": in_words(limits.session_minutes)}
+        return super().get_context_data(**more) | told | {"notices": shown_at(timezone.now())}
 
     def post(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
         assert self.throttle is not None
@@ -36,6 +41,12 @@ class SignInPage(LoginView):
         if response.status_code == 302:  # signed in; else the form again
             forgive(attempt)
         return response
+
+
+def in_words(minutes: int) -> str:
+    """The time in the largest unit that leaves no rest: `3 days`."""
+    size, unit = next(each for each in _UNITS if minutes % each[0] == 0)
+    return f"{minutes // size} {unit}{'' if minutes == size else 's'}"
 
 
 def _later(request: HttpRequest, retry_after_s: int) -> HttpResponse:

@@ -64,7 +64,9 @@ def test_a_sign_in_that_is_not_used_ends(carol: User, clock: Any) -> None:
     clock(IDLE + timedelta(seconds=1))
     refused = client.get("/api/conversations")
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "not_signed_in")
-    assert client.get("/library")["Location"] == "/accounts/login/?next=/library"
+    page = client.get("/library", follow=True)
+    assert page.redirect_chain == [("/accounts/login/?next=/library", 302)]
+    assert "A sign-in ends after 3 days without use, and after 14 days in any case." in page.content.decode()
 
 
 def test_use_moves_the_idle_limit_up_to_the_longest_time(carol: User, clock: Any) -> None:
