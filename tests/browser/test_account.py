@@ -15,6 +15,8 @@ from tests.browser.test_desk import at, manage
 from tests.sign_in import press_link
 
 NAME = "nora <i>n</i>"
+_FORGET = f"from webapp.accounts.models import Session; Session.objects.filter(user__username={NAME!r}).delete()"
+"""The sign-ins of the tests before."""
 
 
 def page_of_nora(page: Page, product: Running) -> Page:
@@ -27,6 +29,7 @@ def page_of_nora(page: Page, product: Running) -> Page:
 
 @pytest.fixture
 def nora(page: Page, product: Running) -> Iterator[Page]:
+    manage(product, "shell", "--no-imports", "-c", _FORGET)
     found = page_of_nora(page, product)
     yield found
     found.context.close()
