@@ -87,7 +87,7 @@ def test_an_operator_ends_all_sign_ins_of_a_user(page: Page, nora: Page, product
     page.get_by_role("link", name=NAME).click()
     page.get_by_role("button", name="Sign out everywhere").click()
     dialog = page.get_by_role("dialog", name=f"Sign {NAME} out everywhere")
-    expect(dialog.get_by_label("Concerned")).to_contain_text(f"{NAME} is signed in in 1 place")
+    expect(dialog.get_by_label("Concerned")).to_contain_text(f"{NAME} has 1 sign-in")
     assert findings(page) == []
     dialog.get_by_label("Reason, for the audit log").fill("A lost laptop")
     dialog.get_by_role("button", name="Sign the user out").click()

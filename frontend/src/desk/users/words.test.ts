@@ -89,6 +89,6 @@ it("tells whom the stop of a group concerns", () => {
 it("tells an operator whom an end concerns", () => {
   expect(signedInText("anna", { num: 0, last_seen: null })).toBe("anna is signed in nowhere.");
   expect(signedInText("anna", { num: 2, last_seen: "2026-03-01T12:00:00Z" })).toMatch(
-    /^anna is signed in in 2 places, last used Mar 1, /,
+    /^anna has 2 sign-ins, last used Mar 1, /,
   );
 });

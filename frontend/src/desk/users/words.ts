@@ -127,5 +127,5 @@ export function stoppedText(name: string, numRequests: number, numSets: number):
 /** The sign-ins of a user that would end. */
 export function signedInText(name: string, { num, last_seen }: SignInsPreview): string {
   if (num === 0) return `${name} is signed in nowhere.`;
-  return `${name} is signed in in ${counted(num, "place")}, last used ${momentText(last_seen)}.`;
+  return `${name} has ${counted(num, "sign-in")}, last used ${momentText(last_seen)}.`;
 }
