@@ -22,6 +22,9 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name, a token of RFC 9110."""
 _TRACES = "/v1/traces"
 _MIN_TOKEN = 16
+_LEAST_IDLE_MINUTES = 5
+"""The last use is known to the minute."""
+_LONGEST_MINUTES = 365 * 24 * 60
 _PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?$):[1-9][0-9]{0,4})?)(?::443)?/?")
 """The group has no port where it is 443: browsers spell an origin this way (RFC 6454)."""
 
@@ -134,7 +137,18 @@ class Environment:
     former_keys: list[str] = field(repr=False)
     """`SIGHTGLASS_SECRET_KEY_FALLBACKS`, default none. Former keys, separated by commas, whose signatures still count.
 
-    After a change of the key they keep users signed in. Leave them out after two weeks.
+    After a change of the key they keep users signed in. Leave them out after `SIGHTGLASS_SESSION_MINUTES`.
+    """
+
+    session_idle_minutes: int
+    """`SIGHTGLASS_SESSION_IDLE_MINUTES`, default `4320`. After so many minutes without use a sign-in ends.
+
+    An open page alone is no use. It is 5 at least, and `SIGHTGLASS_SESSION_MINUTES` at most.
+    """
+    session_minutes: int
+    """`SIGHTGLASS_SESSION_MINUTES`, default `20160`. After so many minutes a sign-in ends, also one in use.
+
+    It is a year at most.
     """
 
     @property
@@ -151,6 +165,7 @@ def read_environment() -> Environment:
     host = env.get("HOST", "127.0.0.1")
     policy = env.get("SIGHTGLASS_SAFETY_POLICY")
     public_url = _public_url(env.get("SIGHTGLASS_PUBLIC_URL"))
+    session_minutes = _minutes("SIGHTGLASS_SESSION_MINUTES", 14 * 24 * 60, _LEAST_IDLE_MINUTES, _LONGEST_MINUTES)
     allowed_hosts = env.get("SIGHTGLASS_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{host}").split(",")
     return Environment(
         host=host,
@@ -174,6 +189,10 @@ def read_environment() -> Environment:
         log_format=parse_log_format(env.get("SIGHTGLASS_LOG_FORMAT")),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _saved_secret(data / "secret_key"),
         former_keys=_listed(env.get("SIGHTGLASS_SECRET_KEY_FALLBACKS", "")),
+        session_idle_minutes=_minutes(
+            "SIGHTGLASS_SESSION_IDLE_MINUTES", min(3 * 24 * 60, session_minutes), _LEAST_IDLE_MINUTES, session_minutes
+        ),
+        session_minutes=session_minutes,
     )
 
 
@@ -186,6 +205,13 @@ def _number(name: str, default: int) -> int:
     if not text.isascii() or not text.isdigit():
         raise SystemExit(f"sightglass: {name} is {text!r}; use a whole number.")
     return int(text)
+
+
+def _minutes(name: str, default: int, least: int, most: int) -> int:
+    found = _number(name, default)
+    if not least <= found <= most:
+        raise SystemExit(f"sightglass: {name} is {found}; use {least} to {most}.")
+    return found
 
 
 def _database_url(url: str | None) -> str | None:

@@ -20,7 +20,6 @@ INSTALLED_APPS = [
     "webapp.audit.apps.AuditedAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "channels",
@@ -54,6 +53,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
+    "webapp.accounts.use.note_use",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -110,13 +110,15 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "webapp.accounts.passwords.EndSignIns"},
 ]
 LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
 SESSION_COOKIE_SAMESITE = "Lax"
 # Not cached_db: each web process would have its own cache, and keep a session after a sign-out in another process.
-SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SESSION_ENGINE = "webapp.accounts.sessions"
+SESSION_COOKIE_AGE = ENVIRONMENT.session_minutes * 60
 CSRF_FAILURE_VIEW = "webapp.gateway.errors.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 if ENVIRONMENT.public_url is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.auth.views import LogoutView
+from django.contrib.auth.views import LogoutView, PasswordChangeView
 from django.urls import path
 from django.views.generic import RedirectView
 
@@ -32,6 +32,7 @@ from webapp.api import (
     requests,
     reruns,
     safety,
+    sign_ins,
     site,
     steps,
     usage,
@@ -161,6 +162,10 @@ urlpatterns = [
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
     path("api/live", api(GET=live.show_live)),
     path("api/live/requests/<str:request_id>/stop", api(POST=live.stop_any_request)),
+    path("api/account/sign-ins", api(GET=sign_ins.list_sign_ins, DELETE=sign_ins.end_other_sign_ins)),
+    path("api/account/sign-ins/<str:sign_in_id>", api(DELETE=sign_ins.end_sign_in)),
+    path("api/users/<int:target_id>/sign-ins", api(GET=sign_ins.preview_end_of_sign_ins)),
+    path("api/users/<int:target_id>/sign-ins/end", api(POST=sign_ins.end_user_sign_ins)),
     path("api/account/data", api(GET=privacy.show_own_data)),
     path("api/account/export", api(GET=privacy.export_own_data)),
     path("api/account/erasure", api(POST=privacy.erase_own_data)),
@@ -178,6 +183,7 @@ urlpatterns = [
     path("api/learn/experiments", api(POST=learn.experiment)),
     path("accounts/login/", SignInPage.as_view(throttle=SignInThrottle()), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("accounts/password/", PasswordChangeView.as_view(template_name="password.html", success_url="/account")),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
@@ -203,6 +209,7 @@ urlpatterns = [
     path("usage/groups/<int:group_id>", site.shell),
     path("compare", site.shell),
     path("race", site.shell),
+    path("account", site.shell),
     path("reruns/<str:rerun_id>", site.shell),
     path("learn", site.shell),
     path("learn/<str:exhibit>", site.shell),

@@ -82,7 +82,7 @@ SITE: dict[str, set[str]] = {
     "webapp.alerts": {"audit", "findings", "usage"},
     "webapp.metrics": {"requests", "traces", "usage"},
     "webapp.limits": {"billing", "requests", "usage"},
-    "webapp.lifecycle": {"alerts", "billing", "context", "limits", "requests", "safety", "traces", "usage"},
+    "webapp.lifecycle": {"accounts", "alerts", "billing", "context", "limits", "requests", "safety", "traces", "usage"},
     "webapp.chat": {"billing", "context", "gateway", "lifecycle", "limits", "requests", "traces", "usage"},
     "webapp.demo": {"audit", "billing", "chat", "lifecycle", "requests", "traces", "usage"},
     "webapp.reruns": {"context", "gateway", "lifecycle", "limits", "requests"},

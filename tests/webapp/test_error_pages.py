@@ -24,9 +24,18 @@ def test_a_call_that_fails_answers_in_json() -> None:
 
 @pytest.mark.django_db
 def test_an_expired_form_says_what_to_do() -> None:
-    response = Client(enforce_csrf_checks=True).post("/accounts/login/", {"username": "a", "password": "b"})
+    client = Client(enforce_csrf_checks=True)
+    client.get("/accounts/login/")
+    response = client.post("/accounts/login/", {"username": "a", "password": "b"})
     assert response.status_code == 403
     assert "Go back, reload the page" in response.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_form_from_a_browser_without_cookies_says_what_to_do() -> None:
+    response = Client(enforce_csrf_checks=True).post("/accounts/login/", {"username": "a", "password": "b"})
+    assert response.status_code == 403
+    assert "Allow cookies" in response.content.decode()
 
 
 def test_an_address_that_nobody_can_read_is_told_on_a_page(client: Client) -> None:

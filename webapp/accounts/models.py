@@ -1,12 +1,45 @@
-"""One-time sign-in links, failed sign-ins, and the roles of users in their groups."""
+"""Sign-ins, one-time sign-in links, failed sign-ins, and the roles of users in their groups."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+
+
+class Session(AbstractBaseSession):
+    """A sign-in in one browser, by Django's own session. `webapp.accounts.sessions` fills it.
+
+    `expire_date` is the nearer end of its two limits.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", null=True)
+    """Null: the session is no sign-in."""
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    """Last use, to the minute."""
+    browser = models.CharField(max_length=40)
+    """Empty, as the next two: not known."""
+    system = models.CharField(max_length=40)
+    network = models.CharField(max_length=43)
+    """The network of the address, not the address."""
+
+    class Meta(AbstractBaseSession.Meta):
+        default_permissions = ()
+        permissions: ClassVar = [("end_sign_ins", "Can end all sign-ins of a user")]
+
+    def __str__(self) -> str:
+        return f"sign-in of {self.user}"
+
+    @classmethod
+    def get_session_store_class(cls) -> Any:
+        """Django's own way from a row to its data."""
+        from webapp.accounts.sessions import SessionStore
+
+        return SessionStore
 
 
 class SignInLink(models.Model):

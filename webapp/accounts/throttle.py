@@ -5,7 +5,6 @@ The limit is per account and address together. A stranger who guesses does not k
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import threading
 import unicodedata
@@ -18,6 +17,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from webapp.accounts.address import clients_of
 from webapp.accounts.models import FailedSignIn
 
 WINDOW = timedelta(minutes=10)
@@ -48,7 +48,7 @@ class SignInThrottle:
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
         """Hold a place for one password check. Raises TooMany without waiting: a waiting request holds a thread."""
-        address = _network(address)
+        address = clients_of(address)
         with self._lock:
             if self._taken.total() >= MAX_AT_ONCE or self._taken[address] >= MAX_AT_ONCE_OF_ADDRESS:
                 raise TooMany(1)
@@ -65,7 +65,7 @@ def begin_attempt(name: str, address: str) -> FailedSignIn:
     """Count a failure before the password is checked, so that simultaneous guesses count. Raises TooMany."""
     now = timezone.now()
     FailedSignIn.objects.filter(at__lte=now - WINDOW).delete()
-    network = _network(address)
+    network = clients_of(address)
     attempt = FailedSignIn.objects.create(
         account_and_address=_hidden(f"{_account(name)}\0{network}"), address=_hidden(network), at=now
     )
@@ -94,17 +94,6 @@ def _wait_s(failures: QuerySet[FailedSignIn], most: int, now: datetime) -> int:
 def _account(name: str) -> str:
     """The name as sign-in compares it: other spellings of one account are one account."""
     return unicodedata.normalize("NFKC", name).strip().casefold()
-
-
-def _network(address: str) -> str:
-    """The address, or the network of an IPv6 address: one client has all addresses of it."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if found.version == 6 and found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network(f"{found}/64", strict=False)) if found.version == 6 else str(found)
 
 
 def _hidden(text: str) -> str:

@@ -11,8 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from webapp.accounts.address import client_address
 from webapp.accounts.throttle import SignInThrottle, TooMany, begin_attempt, forgive
 from webapp.notices.models import shown_at
+
+_UNITS = ((24 * 60, "day"), (60, "hour"), (1, "minute"))
 
 
 class SignInPage(LoginView):
@@ -22,7 +25,9 @@ class SignInPage(LoginView):
     throttle: SignInThrottle | None = None
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
-        return super().get_context_data(**more) | {"notices": shown_at(timezone.now())}
+        limits = settings.ENVIRONMENT
+        told = {"idle": in_words(limits.session_idle_minutes), "longest": in_words(limits.session_minutes)}
+        return super().get_context_data(**more) | told | {"notices": shown_at(timezone.now())}
 
     def post(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
         assert self.throttle is not None
@@ -38,13 +43,10 @@ class SignInPage(LoginView):
         return response
 
 
-def client_address(request: HttpRequest) -> str:
-    """The address of the client. Only a proxy's own entry is believed, and only where a proxy is configured."""
-    if settings.ENVIRONMENT.public_url is not None:
-        forwarded: str = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-        if forwarded:
-            return forwarded
-    return str(request.META.get("REMOTE_ADDR") or "")
+def in_words(minutes: int) -> str:
+    """The time in the largest unit that leaves no rest: `3 days`."""
+    size, unit = next(each for each in _UNITS if minutes % each[0] == 0)
+    return f"{minutes // size} {unit}{'' if minutes == size else 's'}"
 
 
 def _later(request: HttpRequest, retry_after_s: int) -> HttpResponse:

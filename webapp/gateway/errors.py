@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.csrf import REASON_NO_CSRF_COOKIE
 from django.shortcuts import render
 from django.views import defaults
 
@@ -108,7 +109,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         return ApiError(
             403, "csrf", "The X-CSRFToken header must have the value of the csrftoken cookie. Reload the page."
         ).response()
-    return render(request, "form_expired.html", status=403)
+    page = "no_cookies.html" if reason == REASON_NO_CSRF_COOKIE else "form_expired.html"
+    return render(request, page, status=403)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -27,6 +27,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.failures import LOG_LOST, Failure
+from webapp.accounts import sign_ins
 from webapp.lifecycle.advance import advance
 from webapp.lifecycle.settle import end
 from webapp.requests import services
@@ -66,8 +67,12 @@ def keep_watch() -> None:
 
 
 def keep_up() -> int:
-    """Delete expired links, and traces older than their user's rule; return the number of traces, 0 when done."""
+    """Delete ended sign-ins, expired links, and traces older than their user's rule.
+
+    Return the number of traces, 0 when done.
+    """
     now = timezone.now()
+    sign_ins.clear_expired(now)
     sharing.clear_expired(now)
     if num_deleted := retention.enforce(now):
         logger.info("deleted %d traces that are older than their user keeps them", num_deleted)

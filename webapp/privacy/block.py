@@ -5,20 +5,18 @@ from __future__ import annotations
 from contextlib import suppress
 
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import QuerySet
 from redis.exceptions import RedisError
 
 from webapp.accounts.models import SignInLink
+from webapp.accounts.sign_ins import end_all
 from webapp.audit.log import record
 from webapp.lifecycle.stop import stop
 from webapp.privacy.models import Erasure
 from webapp.requests.models import Request
 from webapp.reruns.advance import stop_all as stop_sets
 from webapp.traces.models import Share
-
-_SESSIONS_AT_ONCE = 500
 
 
 class LastSuperuser(Exception):
@@ -42,7 +40,7 @@ def begin(user: User, asked_by: User) -> Erasure:
         User.objects.filter(pk=user.pk).update(is_active=False)
         Share.objects.filter(trace__request__user=user).delete()
         SignInLink.objects.filter(user=user).delete()
-    end_sessions(user.pk)
+    end_all(user.pk)
     # The erasure itself stops them again: Redis may be away for now.
     with suppress(RedisError):
         stop_open(user.pk)
@@ -71,15 +69,3 @@ def stop_open(user_id: int) -> int:
     for request in found:
         stop(request)
     return Request.objects.filter(user_id=user_id, finished_at=None).count()
-
-
-def end_sessions(user_id: int) -> int:
-    """Delete the user's sessions, which name the user only inside."""
-    ended = [
-        session.session_key
-        for session in Session.objects.iterator(_SESSIONS_AT_ONCE)
-        if session.get_decoded().get("_auth_user_id") == str(user_id)
-    ]
-    for start in range(0, len(ended), _SESSIONS_AT_ONCE):
-        Session.objects.filter(pk__in=ended[start : start + _SESSIONS_AT_ONCE]).delete()
-    return len(ended)

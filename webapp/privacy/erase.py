@@ -19,7 +19,7 @@ from webapp.audit.log import record
 from webapp.privacy import keys
 from webapp.privacy.alerted import forget_in_alerts
 from webapp.privacy.audited import forget_names_in
-from webapp.privacy.block import end_sessions, stop_open
+from webapp.privacy.block import stop_open
 from webapp.privacy.holdings import Holding, holdings
 from webapp.privacy.models import Erasure
 from webapp.privacy.names import make_nameless, new_name_of
@@ -50,7 +50,6 @@ def advance(user_id: int, now: datetime) -> None:
         keys.forget_shared()
     new_name = new_name_of(user_id)
     num_rows = sum(_delete_all(each, erasure.user, new_name) for each in holdings() if each.goes and each.is_direct)
-    num_rows += end_sessions(user_id)
     if erasure.erased_at is None:
         with transaction.atomic():
             _count(user_id, forget_in_alerts(erasure.user, new_name))

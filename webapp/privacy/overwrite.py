@@ -10,7 +10,7 @@ from typing import Any
 from django.apps import apps
 from django.db import OperationalError, connection
 
-_CHANGED = ("auth.user", "auditlog.logentry", "admin.logentry", "alerts.delivery", "sessions.session")
+_CHANGED = ("auth.user", "auditlog.logentry", "admin.logentry", "alerts.delivery", "accounts.session")
 """Tables whose rows an erasure changes, or deletes without a count."""
 _PATIENCE_MS = 200
 """Time for which writers may wait for readers that are in the way."""

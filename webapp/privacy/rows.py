@@ -1,6 +1,6 @@
 """A user's rows as files: JSON lines of what is theirs, CSV of the numbers that the site keeps.
 
-No secret goes out: no password's hash, no token's. Knows nothing of the tables' meaning.
+No secret goes out: no password's hash, no token's, no session's key. Knows nothing of the tables' meaning.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db.models import BinaryField
 
 from webapp.privacy.holdings import Holding
 
-_SECRET = {"password", "token_sha256"}
+_SECRET = {"password", "token_sha256", "session_key", "session_data"}
 _AT_ONCE = 50
 """Rows fetched at once: a request's row may hold a conversation."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -32,6 +32,8 @@ it.each([
   ["/admin/wall/", { page: "wall" }],
   ["/admin/tables/", { page: "unknown" }],
   ["/admin", { page: "unknown" }],
+  ["/account", { page: "account" }],
+  ["/account/sign-ins", { page: "unknown" }],
   ["/usage?period=7", { page: "usage", group: null, query: "period=7" }],
   ["/usage/7", { page: "unknown" }],
   ["/usage/groups/7?by=user", { page: "usage", group: 7, query: "by=user" }],

@@ -12,6 +12,7 @@ export type Route =
   | { page: "rerun"; rerun: string }
   | { page: "race"; from: string | null }
   | { page: "usage"; group: number | null; query: string }
+  | { page: "account" }
   | { page: "wall" }
   | { page: "desk"; entry: DeskPage; rest: string; query: string }
   | { page: "unknown" };
@@ -35,6 +36,7 @@ export function routeOf(address: string): Route {
   if (first === "c" && id) return { page: "chat", conversation: id };
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
+  if (first === "account" && !id) return { page: "account" };
   if (first === "usage" && !id) return { page: "usage", group: null, query };
   if (first === "learn") return { page: "learn", exhibit: id || null };
   if (first === "compare" && !id) return { page: "compare", ids: idsOf(query) };

@@ -6,15 +6,6 @@ import type { Scope } from "../transport/api";
 import DeskPage from "./DeskPage.svelte";
 import { FINDING, NOTHING, QUIET, WHAT_IF, REQUEST, figures, reportOf, usd } from "./fixtures";
 
-const HELD = {
-  user_id: 3,
-  name: "alice",
-  goes: [],
-  stays: [],
-  erasure: null,
-  num_deleted: 0,
-  may_export: true,
-};
 const onOpen = vi.fn();
 let standsOut: Findings = QUIET;
 let owned: OwnedGroup[] = [];
@@ -27,7 +18,6 @@ function answer(found: UsageReport | string): void {
   vi.stubGlobal("fetch", (address: string) => {
     if (address === "/api/usage/groups")
       return Promise.resolve(new Response(JSON.stringify({ groups: owned })));
-    if (address === "/api/account/data") return Promise.resolve(new Response(JSON.stringify(HELD)));
     if (address.includes("/requests?")) {
       listed.push(address);
       return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));
@@ -268,7 +258,6 @@ it("switches between the own use and that of each owned group, over the same per
   await vi.waitFor(() => expect(listed.at(-1)).toContain("/api/usage/groups/7/requests?"));
   expect(document.querySelector('[aria-label="Condition"]')).toBeNull();
   expect(document.querySelector('a[href="/admin/prices/"]')).toBeNull();
-  expect(text()).not.toContain("Your data");
 });
 
 it("shows a user without a group no switch, and a former owner the refusal", async () => {

@@ -334,6 +334,11 @@ export interface Draft {
   system_prompt?: string | null;
 }
 
+/** Sign-ins were ended. */
+export interface EndedSignIns {
+  num: number;
+}
+
 /** The answer to a request that is refused. */
 export interface ErrorAnswer {
   error: ApiProblem;
@@ -1706,6 +1711,41 @@ export interface ShownNotice {
   severity: "info" | "urgent" | "warning";
 }
 
+/** A browser or program in which the user is signed in. */
+export interface SignIn {
+  id: string;
+  /** Empty: not known. */
+  browser: string;
+  /** The operating system. Empty: not known. */
+  system: string;
+  /** The network of the address, such as `203.0.113.0/24`. The address itself is not kept. Empty: not known. */
+  network: string;
+  began_at: string;
+  /** Last use, to the minute. */
+  seen_at: string;
+  /** The sign-in that asks. */
+  is_this: boolean;
+}
+
+/** The user's sign-ins, and the times after which they end by themselves. */
+export interface SignIns {
+  /** This one first, then the last used; at most 100. */
+  sign_ins: SignIn[];
+  /** Without use a sign-in ends after so many minutes. */
+  idle_minutes: number;
+  /** A sign-in in use ends after so many minutes. */
+  longest_minutes: number;
+  /** The account has a password, which can be changed. */
+  has_password: boolean;
+}
+
+/** The sign-ins of a user that an operator would end. */
+export interface SignInsPreview {
+  num: number;
+  /** Last use of one of them; null: there is none. */
+  last_seen: string | null;
+}
+
 /** The signed-in user. */
 export interface SignedIn {
   id: number;
@@ -2284,6 +2324,11 @@ export interface Operations {
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/live": { answer: Live; };
   "POST /api/live/requests/{request_id}/stop": { answer: Stopping; };
+  "GET /api/account/sign-ins": { answer: SignIns; };
+  "DELETE /api/account/sign-ins": { answer: EndedSignIns; };
+  "DELETE /api/account/sign-ins/{sign_in_id}": { answer: void; };
+  "GET /api/users/{target_id}/sign-ins": { answer: SignInsPreview; };
+  "POST /api/users/{target_id}/sign-ins/end": { body: StopBody; answer: EndedSignIns; };
   "GET /api/account/data": { answer: UserData; };
   "POST /api/account/erasure": { body: ConfirmedErasure; answer: UserData; };
   "GET /api/users/{user_id}/data": { answer: UserData; };

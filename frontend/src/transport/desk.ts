@@ -29,6 +29,10 @@ export const desk = {
     call("POST /api/users/{target_id}/stop", { path: { target_id }, body: { reason } }),
   resume: (target_id: number, reason: string) =>
     call("POST /api/users/{target_id}/resume", { path: { target_id }, body: { reason } }),
+  previewEndOfSignIns: (target_id: number) =>
+    call("GET /api/users/{target_id}/sign-ins", { path: { target_id } }),
+  endSignIns: (target_id: number, reason: string) =>
+    call("POST /api/users/{target_id}/sign-ins/end", { path: { target_id }, body: { reason } }),
   setUserLimits: (target_id: number, body: LimitsBody) =>
     call("PUT /api/users/{target_id}/limits", { path: { target_id }, body }),
   setGroupLimits: (group_id: number, body: LimitsBody) =>

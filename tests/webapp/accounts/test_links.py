@@ -65,6 +65,23 @@ def test_a_page_of_another_site_cannot_press_the_button(carol: User) -> None:
     assert victim.post(path, {"csrfmiddlewaretoken": token}).status_code == 302
 
 
+def test_a_browser_without_cookies_is_told_so_and_the_link_still_works(carol: User) -> None:
+    path, refusing = make_link(carol), Client(enforce_csrf_checks=True)
+    page = refusing.get(path)
+    refusing.cookies.clear()
+    refused = refusing.post(path, {"csrfmiddlewaretoken": page.context["csrf_token"]})
+    told = refused.content.decode()
+    assert refused.status_code == 403
+    assert "Sign-in needs cookies" in told and "Allow cookies" in told
+    assert "signed in or out" not in told
+    assert Client().post(path).status_code == 302
+
+
+def test_a_used_link_promises_no_password(carol: User) -> None:
+    told = Client().get("/signin/unknown").content.decode()
+    assert "If your account has a password" in told
+
+
 def test_a_user_of_another_account_is_asked_first(carol: User) -> None:
     path, bob = make_link(carol), Client()
     bob.force_login(User.objects.create_user("bob"))

@@ -137,6 +137,23 @@ def test_a_proxys_clients_have_their_own_addresses(alice: User, settings: Any) -
     assert through_proxy(PASSWORD, OTHER).status_code == 302
 
 
+@pytest.mark.parametrize("form", ["{}:{}", " {}:{} "])
+def test_a_proxy_that_names_the_port_too_names_one_client(alice: User, settings: Any, form: str) -> None:
+    from dataclasses import replace
+
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, public_url="https://chat.example.org")
+
+    def from_port(password: str, address: str, port: int) -> Any:
+        fields = {"username": "alice", "password": password}
+        forwarded = form.format(address, port)
+        return Client().post("/accounts/login/", fields, HTTP_X_FORWARDED_FOR=forwarded)
+
+    for number in range(MAX_FAILURES):
+        from_port("wrong", OWN, 50_000 + number)
+    assert from_port(PASSWORD, OWN, 60_000).status_code == 429
+    assert from_port(PASSWORD, OTHER, 60_000).status_code == 302
+
+
 def test_without_a_proxy_no_header_names_an_address(alice: User) -> None:
     for number in range(MAX_FAILURES):
         form = {"username": "alice", "password": "wrong"}

@@ -21,7 +21,6 @@ import pytest
 import redis
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
@@ -43,6 +42,7 @@ from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from tests.events import STARTED
 from tests.inference.tokenization.vocabulary_files import write_byte_level
 from tests.webapp.watching import QUEUE_S, STALL_S, StillClock, attend_after
+from webapp.accounts.models import Session
 from webapp.api.chat.conversations import change
 from webapp.api.chat.schema import ConversationChange
 from webapp.chat.models import Conversation, Message

@@ -15,7 +15,6 @@ import zstandard
 from auditlog.models import LogEntry
 from django.apps import apps
 from django.contrib.auth.models import Permission, User
-from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -25,6 +24,7 @@ from inference.eventlog.keys import PREFIX, log_key, probe_key
 from inference.protocol.events import TextReleased
 from tests.events import STARTED
 from tests.webapp.privacy.conftest import WORD, Held, fill, settled, signed_in
+from webapp.accounts.models import Session
 from webapp.alerts.models import AlertRule, Delivery
 from webapp.audit.listing import listing
 from webapp.billing.models import LedgerEntry
@@ -129,6 +129,7 @@ def test_the_account_is_blocked_at_once_and_has_no_name_in_the_end(root: Client,
     ask(root, anna.user)
     assert anna.client.get("/api/session").status_code == 401
     assert not any(each.get_decoded().get("_auth_user_id") == str(anna.user.pk) for each in Session.objects.all())
+    assert not Session.objects.filter(user=anna.user).exists()
     finish(anna.user)
     user = User.objects.get(pk=anna.user.pk)
     assert (user.username, user.email, user.first_name) == (f"erased-{user.pk}", "", "")

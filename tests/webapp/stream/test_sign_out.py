@@ -18,7 +18,11 @@ from webapp.stream.session import CHECK_S
 pytestmark = pytest.mark.slow
 
 _USER = "from django.contrib.auth.models import User; User.objects.filter(username='carol').update(is_active={})"
-_FORGET = "from django.contrib.sessions.models import Session; Session.objects.all().delete()"
+_FORGET = "from webapp.accounts.models import Session; Session.objects.all().delete()"
+_REACH_LIMIT = (
+    "from django.utils import timezone; from webapp.accounts.models import Session;"
+    "Session.objects.update(expire_date=timezone.now())"
+)
 
 
 def sign_out(site: Site) -> None:
@@ -31,6 +35,11 @@ def close_account(site: Site) -> None:
 
 def end_session(site: Site) -> None:
     site.manage("shell", "--no-imports", "-c", _FORGET)
+
+
+def reach_limit(site: Site) -> None:
+    """The time without use is over, or the longest time: both are kept as one moment."""
+    site.manage("shell", "--no-imports", "-c", _REACH_LIMIT)
 
 
 @pytest.fixture
@@ -63,7 +72,7 @@ def written_on(site: Site, request_id: str) -> Iterator[None]:
         writer.join()
 
 
-ENDS = [sign_out, close_account, end_session]
+ENDS = [sign_out, close_account, end_session, reach_limit]
 
 
 def test_a_stream_is_checked_well_within_five_seconds() -> None:

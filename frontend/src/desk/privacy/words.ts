@@ -14,6 +14,7 @@ const KINDS: Record<string, [one: string, several: string]> = {
   "probes.probe": ["look into the model", "looks into the model"],
   "presets.preset": ["preset", "presets"],
   "reruns.rerun": ["set of runs", "sets of runs"],
+  "accounts.session": ["sign-in", "sign-ins"],
   "billing.ledgerentry": ["bill", "bills"],
   "usage.usagerecord": ["record of use", "records of use"],
 };

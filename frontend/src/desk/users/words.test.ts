@@ -1,7 +1,16 @@
 import { expect, it } from "vitest";
 import type { LimitsBody, LimitsInForce } from "../../protocol/api";
 import { figures, usd } from "../fixtures";
-import { amountOf, concernedText, costText, inForce, ruleText, stoppedText, tokensText } from "./words";
+import {
+  signedInText,
+  amountOf,
+  concernedText,
+  costText,
+  inForce,
+  ruleText,
+  stoppedText,
+  tokensText,
+} from "./words";
 
 const NOTHING: LimitsBody = {
   max_open: null,
@@ -75,4 +84,11 @@ it("tells whom the stop of a group concerns", () => {
     "It stops 1,200 users: <b>anna</b>, bob and 1,198 more. Ends at once: 3 open requests and 1 set of runs.",
   );
   expect(concernedText({ ...concerned, num_users: 0, users: [] })).toContain("no members");
+});
+
+it("tells an operator whom an end concerns", () => {
+  expect(signedInText("anna", { num: 0, last_seen: null })).toBe("anna is signed in nowhere.");
+  expect(signedInText("anna", { num: 2, last_seen: "2026-03-01T12:00:00Z" })).toMatch(
+    /^anna has 2 sign-ins, last used Mar 1, /,
+  );
 });

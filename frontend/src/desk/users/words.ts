@@ -1,5 +1,12 @@
 /** Limits, flags and figures of users in words. Pure. */
-import type { LimitsBody, LimitsInForce, Person, StopPreview, UsageFigures } from "../../protocol/api";
+import type {
+  LimitsBody,
+  LimitsInForce,
+  Person,
+  SignInsPreview,
+  StopPreview,
+  UsageFigures,
+} from "../../protocol/api";
 import { count, counted, money } from "../../trace/format";
 import { numInput } from "../figures/words";
 
@@ -115,4 +122,10 @@ export function amountOf(name: AmountName, written: string): number | null | str
 export function stoppedText(name: string, numRequests: number, numSets: number): string {
   const sets = numSets ? ` and ${counted(numSets, "set")} of runs` : "";
   return `${name} is stopped. ${counted(numRequests, "running request")}${sets} ${numRequests === 1 && !numSets ? "was" : "were"} stopped.`;
+}
+
+/** The sign-ins of a user that would end. */
+export function signedInText(name: string, { num, last_seen }: SignInsPreview): string {
+  if (num === 0) return `${name} is signed in nowhere.`;
+  return `${name} has ${counted(num, "sign-in")}, last used ${momentText(last_seen)}.`;
 }

@@ -1,0 +1,98 @@
+"""Sign-ins in a browser: a user sees and ends the own ones, an operator those of a user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import findings
+from tests.browser.running import Running
+from tests.browser.test_acting import WIDTHS
+from tests.browser.test_desk import at, manage
+from tests.sign_in import press_link
+
+NAME = "nora <i>n</i>"
+_FORGET = f"from webapp.accounts.models import Session; Session.objects.filter(user__username={NAME!r}).delete()"
+"""The sign-ins of the tests before."""
+
+
+def page_of_nora(page: Page, product: Running) -> Page:
+    """In a browser of its own."""
+    assert page.context.browser is not None
+    found = page.context.browser.new_context().new_page()
+    press_link(found, manage(product, "signin_link", "--user", NAME).strip())
+    return found
+
+
+@pytest.fixture
+def nora(page: Page, product: Running) -> Iterator[Page]:
+    manage(product, "shell", "--no-imports", "-c", _FORGET)
+    found = page_of_nora(page, product)
+    yield found
+    found.context.close()
+
+
+@pytest.fixture
+def other(page: Page, product: Running) -> Iterator[Page]:
+    """The same user once more."""
+    found = page_of_nora(page, product)
+    yield found
+    found.context.close()
+
+
+def test_a_user_sees_the_own_sign_ins_and_ends_all_others(nora: Page, other: Page, product: Running) -> None:
+    nora.get_by_role("link", name=f"{NAME}: your account").click()
+    expect(nora.get_by_role("heading", name="Your account")).to_be_visible()
+    listed = nora.get_by_role("list", name="Where you are signed in").get_by_role("listitem")
+    expect(listed).to_have_count(2)
+    expect(listed.first).to_contain_text(re.compile(r"Chrome.* on Linux.*this one"))
+    expect(listed.first).to_contain_text("address 127.0.0.*")
+    assert findings(nora) == []
+    nora.get_by_role("button", name="Sign out everywhere else").click()
+    expect(nora.get_by_text("You are signed out in one other place.")).to_be_visible()
+    expect(listed).to_have_count(1)
+    other.goto(at(product, "/library"))
+    expect(other).to_have_url(re.compile(r"/accounts/login/\?next=/library$"))
+    expect(other.get_by_text("A sign-in ends after 3 days without use")).to_be_visible()
+
+
+def test_a_user_ends_one_sign_in_and_then_this_one(nora: Page, other: Page, product: Running) -> None:
+    nora.goto(at(product, "/account"))
+    listed = nora.get_by_role("list", name="Where you are signed in").get_by_role("listitem")
+    expect(listed).to_have_count(2)
+    nora.get_by_role("button", name=re.compile("^Sign out .*Chrome")).click()
+    expect(listed).to_have_count(1)
+    assert other.request.get(at(product, "/api/conversations")).status == 401
+    nora.get_by_role("button", name="Sign out here").click()
+    expect(nora).to_have_url(re.compile("/accounts/login/$"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", WIDTHS)
+def test_the_page_fits_and_can_be_read(nora: Page, product: Running, size: tuple[int, int], scheme: str) -> None:
+    nora.set_viewport_size({"width": size[0], "height": size[1]})
+    nora.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    nora.goto(at(product, "/account"))
+    expect(nora.get_by_role("list", name="Where you are signed in").get_by_role("listitem")).to_have_count(1)
+    expect(nora.get_by_role("link", name="Export as ZIP")).to_be_visible()
+    assert nora.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert findings(nora) == []
+
+
+def test_an_operator_ends_all_sign_ins_of_a_user(page: Page, nora: Page, product: Running) -> None:
+    page.goto(at(product, "/admin/users/"))
+    page.get_by_role("link", name=NAME).click()
+    page.get_by_role("button", name="Sign out everywhere").click()
+    dialog = page.get_by_role("dialog", name=f"Sign {NAME} out everywhere")
+    expect(dialog.get_by_label("Concerned")).to_contain_text(f"{NAME} has 1 sign-in")
+    assert findings(page) == []
+    dialog.get_by_label("Reason, for the audit log").fill("A lost laptop")
+    dialog.get_by_role("button", name="Sign the user out").click()
+    expect(page.get_by_text(f"{NAME} is signed out: 1 sign-in ended.")).to_be_visible()
+    assert nora.request.get(at(product, "/api/conversations")).status == 401
+    page.goto(at(product, "/admin/audit/"))
+    entry = page.get_by_role("listitem").filter(has_text="ended all sign-ins of").first
+    expect(entry).to_contain_text("A lost laptop")
