@@ -78,6 +78,8 @@ class Engine:
         is_drafting = has_drafts and runner.is_batch_invariant
         self._drafting = Drafting(self._scheduler, self._slots, costs, draft_model, is_drafting)
         self.num_steps = 0
+        self.is_stalled = False
+        """True: the last step computed nothing, as those that run wait for masks and leave the others no room."""
         self.is_device_lost = False
         """True: every further step would fail, and only a new process can mend that."""
         config = runner.config
@@ -127,7 +129,7 @@ class Engine:
     @property
     def is_awaiting_mask(self) -> bool:
         """True: a sequence waits for its grammar's mask, without a step."""
-        return any(slot.is_awaiting_mask for slot in self._slots.values())
+        return any(slot.sequence.is_awaiting_mask for slot in self._slots.values())
 
     def take(self, request_id: str, command: StepCommand) -> None:
         """In step mode, take the proposed token or another. A command for a token that was taken before is void."""
@@ -215,6 +217,7 @@ class Engine:
         step = self._scheduler.schedule()
         self.num_steps += 1
         self._note(step)
+        self.is_stalled = self.is_awaiting_mask and not step.shares
         if step.shares:
             self._note_batches(step)
             facts = StepFacts(len(step.shares), step.num_rows, start_ns or time.perf_counter_ns())

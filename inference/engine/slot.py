@@ -47,8 +47,6 @@ class Slot:
     """Its log tells already that blocks made room for it."""
     proposal: Proposal | None = None
     """Step mode: the token that waits to be taken."""
-    is_awaiting_mask: bool = False
-    """Paused until its grammar's mask is there."""
 
     def sample(self, row: Row) -> Sample | Exception:
         """Return the next token, or the reason why there is none. A second call would give the same."""
@@ -58,18 +56,23 @@ class Slot:
             return error
 
     def await_mask(self) -> None:
-        """Pause: the step counts for nothing, and its last token is computed again once the mask is there."""
-        self.is_awaiting_mask = self.sequence.is_paused = True
+        """Wait: the step counts for nothing, and its last token is computed again once the mask is there."""
+        self.sequence.is_awaiting_mask, self.sequence.drafts = True, ()
 
     def resume(self) -> None:
         """Go on if the mask that was late is there."""
-        if self.is_awaiting_mask and not self.is_idle:
-            self.is_awaiting_mask = self.sequence.is_paused = False
+        self.sequence.is_awaiting_mask = self.sequence.is_awaiting_mask and not self.sampler.is_ready()
 
     @property
     def is_idle(self) -> bool:
         """True: a step would do nothing for it, as it waits for a person's choice or for its mask."""
-        return self.sequence.is_paused and not (self.is_awaiting_mask and self.sampler.is_ready())
+        return self.sequence.is_paused or (self.sequence.is_awaiting_mask and not self.sampler.is_ready())
+
+    @property
+    def num_guessable(self) -> int:
+        """Return the number of tokens to guess at most. In step mode no token runs ahead of the chosen one."""
+        is_bound = self.sequence.request.is_stepped or not self.sampler.may_draft
+        return 0 if is_bound else self.sequence.num_free_tokens - 1  # the last token needs no guess after it
 
     def report(self) -> StepOutput:
         """Return the step's output and clear its events."""

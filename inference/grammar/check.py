@@ -3,37 +3,61 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 from inference.grammar.source import LIMITS, field_of, source, summary_of
-from inference.grammar.vocabulary import Exceeded, Vocabulary
+from inference.grammar.vocabulary import PATIENCE_S, Exceeded, Vocabulary
 from inference.protocol.failures import GrammarError
 from inference.protocol.request import Problem, SamplingParams
 from inference.sandbox.sandbox import SandboxError
 
 _MAX_AT_ONCE = 2
 """Checks that compile at the same time; the others wait."""
+_TURN_S = 5.0
+"""Longest wait for a turn: ten checks of half a second stand before it."""
+
+
+class ChecksBusy(Exception):
+    """Other checks took all turns; the same check succeeds later."""
+
+
+class CheckFailed(Exception):
+    """The process failed; the constraint is not to blame."""
 
 
 class GrammarCheck:
     """Compiles constraints for a vocabulary of bytes, outside this process; any thread may use it."""
 
-    def __init__(self) -> None:
-        self._vocabulary = Vocabulary(lambda: None)
+    def __init__(self, turn_s: float = _TURN_S, patience_s: float = PATIENCE_S) -> None:
+        """turn_s: longest wait for a turn. patience_s: longest wait for the process."""
+        self._vocabulary = Vocabulary(lambda: None, patience_s)
         self._turns = threading.Semaphore(_MAX_AT_ONCE)
+        self._turn_s = turn_s
 
     def problem(self, params: SamplingParams) -> Problem | None:
-        """Return the constraint's problem; None if it has none."""
+        """Return the constraint's problem; None if it has none. Raises ChecksBusy, CheckFailed."""
         try:
             grammar = source(params)
             found = self._compile(grammar) if grammar is not None else None
-        except (GrammarError, Exceeded, SandboxError) as error:
+        except (GrammarError, Exceeded) as error:
             found = str(error)
+        except SandboxError as error:
+            raise CheckFailed(str(error)) from error
         return Problem(field_of(params), f"cannot be used: {found}; change it") if found else None
 
     def _compile(self, grammar: str) -> str | None:
-        """Return the problem that compiling shows. Raises Exceeded, SandboxError."""
-        with self._turns, closing(self._vocabulary.copy()) as copy:
+        """Return the problem that compiling shows. Raises Exceeded, ChecksBusy, SandboxError."""
+        with self._turn(), closing(self._vocabulary.copy()) as copy:
             copy.send({"check": grammar, "limits": LIMITS})
             problem: str | None = copy.receive()["problem"]
         return problem and summary_of(problem)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._turns.acquire(timeout=self._turn_s):
+            raise ChecksBusy
+        try:
+            yield
+        finally:
+            self._turns.release()

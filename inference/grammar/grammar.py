@@ -16,14 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.grammar.source import LIMITS, field_of, source, summary_of
-from inference.grammar.vocabulary import Copy, Exceeded, Vocabulary
-from inference.protocol.failures import GrammarError, GrammarTooComplex
+from inference.grammar.vocabulary import PATIENCE_S, Copy, Exceeded, Vocabulary
+from inference.protocol.failures import GrammarError, GrammarProcessFailed, GrammarTooComplex
 from inference.protocol.request import SamplingParams
 from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.tokenizer import Tokenizer
-
-_PATIENCE_S = 30.0
-"""Longest wait for the first mask: a process that was stopped from outside uses no processor time."""
 
 
 class _Replies:
@@ -31,19 +28,20 @@ class _Replies:
 
     def __init__(self, field: str) -> None:
         self._field = field
-        self._arrived = threading.Condition()
+        self._changed = threading.Condition()
         self._num_awaited = 0
         self._newest: dict[str, Any] = {}
         self._failure: GrammarError | None = None
 
     def ask(self) -> None:
-        with self._arrived:
+        with self._changed:
             self._num_awaited += 1
+            self._changed.notify_all()
 
     def wait(self, patience_s: float | None) -> bool:
         """Wait for the reply to all jobs. Return whether it came, or none will."""
-        with self._arrived:
-            return self._arrived.wait_for(lambda: self._failure is not None or not self._num_awaited, patience_s)
+        with self._changed:
+            return self._changed.wait_for(lambda: self._failure is not None or not self._num_awaited, patience_s)
 
     def newest(self) -> dict[str, Any]:
         """Raises GrammarError."""
@@ -53,18 +51,33 @@ class _Replies:
 
     def read(self, copy: Copy) -> None:
         """Read until the process ends, or makes no mask."""
-        while self._failure is None:
+        while self._is_asked():
             newest, failure = self._receive(copy)
-            with self._arrived:
-                self._newest, self._failure = newest, failure
+            with self._changed:
+                self._newest, self._failure = newest, self._failure or failure
                 self._num_awaited -= 1
-                self._arrived.notify_all()
+                self._changed.notify_all()
+
+    def end(self, copy: Copy) -> None:
+        """End the process, and its reader."""
+        copy.close()
+        with self._changed:
+            self._failure = self._failure or GrammarError("the answer has ended")
+            self._changed.notify_all()
+
+    def _is_asked(self) -> bool:
+        """Wait for a job: a process that has none may be silent for hours. Return False when no more is to be read."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._failure is not None or self._num_awaited)
+            return self._failure is None
 
     def _receive(self, copy: Copy) -> tuple[dict[str, Any], GrammarError | None]:
         try:
             reply = copy.receive()
-        except (Exceeded, SandboxError) as error:
+        except Exceeded as error:
             return {}, self._too_complex(str(error))
+        except SandboxError as error:
+            return {}, GrammarProcessFailed(f"the process for params.{self._field} failed: {error}. Try again.")
         if "mask" in reply:
             return reply, None
         text = summary_of(reply["stopped"])
@@ -82,7 +95,7 @@ class Grammar:
         self._copy = copy
         self._replies = _Replies(field)
         self._vocab_size = vocab_size
-        self.close = weakref.finalize(self, copy.close)
+        self.close = weakref.finalize(self, self._replies.end, copy)
         threading.Thread(target=self._replies.read, args=(copy,), name="grammar", daemon=True).start()
         self._send({"compile": grammar, "limits": LIMITS})
 
@@ -116,9 +129,10 @@ class Grammar:
 class Grammars:
     """Compiles for one tokenizer; any thread may use it."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, patience_s: float = PATIENCE_S) -> None:
+        """patience_s: longest wait for a mask."""
         self._tokenizer = tokenizer
-        self._vocabulary = Vocabulary(self._described)
+        self._vocabulary = Vocabulary(self._described, patience_s)
 
     def compile(self, params: SamplingParams) -> Grammar | None:
         """Compile a request's constraint; None without one. Raises GrammarError."""
@@ -128,11 +142,13 @@ class Grammars:
         try:
             copy = self._vocabulary.copy()
         except SandboxError as error:
-            raise GrammarError(f"the process for it cannot be started: {error}") from error
+            raise GrammarProcessFailed(f"the process for it cannot be started: {error}. Try again.") from error
         compiled = Grammar(copy, grammar, field_of(params), self._tokenizer.vocab_size)
-        if not compiled.wait(_PATIENCE_S):
-            raise GrammarError(f"the process for it gave no reply in {_PATIENCE_S:g} s")
-        compiled.allowed()
+        try:
+            compiled.allowed()
+        except BaseException:
+            compiled.close()
+            raise
         return compiled
 
     def _described(self) -> dict[str, Any]:

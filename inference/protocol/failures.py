@@ -76,6 +76,12 @@ class GrammarTooComplex(GrammarError):
     code = "grammar_too_complex"
 
 
+class GrammarProcessFailed(GrammarError):
+    """The process that keeps the answer to its form failed; the form is not to blame."""
+
+    code = "internal"
+
+
 SERVICE_STOPPED = Failure(
     "generation", "service_stopped", "Sightglass was stopped before the answer was complete. Send the message again."
 )

@@ -107,6 +107,11 @@ class Sampler:
         """Return whether `sample` would not raise MaskPending."""
         return self._grammar is None or self._grammar.is_ready()
 
+    @property
+    def may_draft(self) -> bool:
+        """Return whether `sample` waits for a mask that is begun at that moment, as the mask after a draft is."""
+        return self._grammar is None or self._grammar.is_waited_for
+
     def _summarise_row(self, row: Row, temperature: float, num_sorted: int) -> Summary:
         return self._summarise(row[None], (temperature,), num_sorted)[0]
 

@@ -1,1 +1,1 @@
-"""Processes for code and work that nobody vouches for: each job is bounded, and what exceeds its bounds is ended."""
+"""Processes for untrusted code and work: each job is bounded, and a process that exceeds its bounds is ended."""

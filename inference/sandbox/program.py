@@ -3,11 +3,13 @@
 That file has a class `Work` whose method `answer(job)` returns the reply. A job and its reply are a line of JSON each,
 on a socket that is standard input:
 
-    {...}                   {...}, or {"error": the reason}
+    {...}                   {...}, or {"error": the reason, "is_memory": it met the bound of memory}
     {"fork": bounds}        no reply: a copy of this process serves the socket that comes with the job
 
-The operating system keeps the bounds at any moment: SIGPROF ends a job that takes too much processor time, and an
-address space limits the memory. Imports nothing of the project.
+When a copy ends, its socket gets {"ended": the signal's number, or minus the exit status}.
+
+The operating system keeps the bounds at any moment: SIGPROF ends a job that takes too much processor time, SIGALRM one
+that waits for ever, and an address space limits the memory. Imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -26,15 +28,17 @@ from typing import Any
 
 _MAX_ERROR_CHARS = 500
 _CHUNK = 1 << 16
+_LONGEST_S = 60
+"""Longest job by the clock: its reader waits half as long at most."""
 _NICENESS = 19
-"""Copies give way to all other work: many of them may be hostile at once."""
+"""Copies run after all other work: many of them may be hostile at once."""
 
 
 class Channel:
     """Lines of JSON on a socket, and the sockets that come with them."""
 
-    def __init__(self, fd: int) -> None:
-        self._socket = socket.socket(fileno=fd)
+    def __init__(self, ours: socket.socket) -> None:
+        self._socket = ours
         self._fds: list[int] = []
 
     def jobs(self) -> Iterator[dict[str, Any]]:
@@ -63,41 +67,89 @@ class Channel:
             os.close(fd)
 
 
+class Copies:
+    """The copies of this process that run, each with the socket that it serves."""
+
+    def __init__(self) -> None:
+        self._sockets: dict[int, socket.socket] = {}
+        signal.signal(signal.SIGCHLD, lambda *_: self._told())
+
+    def start(self, theirs: socket.socket) -> bool:
+        """Start one. Return True in the copy."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # it may end before it is known
+        try:
+            pid = os.fork()
+        except OSError as error:
+            _send(theirs, {"error": f"no process can be started: {error}", "is_memory": False})
+            theirs.close()
+        else:
+            if pid == 0:
+                self._forget()
+                return True
+            self._sockets[pid] = theirs
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        return False
+
+    def _told(self) -> None:
+        """Tell on its socket how each copy ended that has ended."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                with self._sockets.pop(ended[0]) as theirs:
+                    _send(theirs, {"ended": -os.waitstatus_to_exitcode(ended[1])})
+
+    def _forget(self) -> None:
+        """In a copy: keep nothing of the others."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        for theirs in self._sockets.values():
+            theirs.close()
+        self._sockets.clear()
+
+
+def _send(theirs: socket.socket, reply: dict[str, Any]) -> None:
+    """Send it if the other end still listens, without a wait."""
+    with contextlib.suppress(OSError):
+        theirs.send(json.dumps(reply).encode() + b"\n", socket.MSG_DONTWAIT)
+
+
 def main(path: str, bounds: dict[str, Any]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to the parent's whole group; its end ends the socket
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # both are inherited
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # copies that ended leave nothing behind
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)  # this and the mask are inherited
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    channel = Channel(0)
+    channel = Channel(socket.socket(fileno=0))
     work = runpy.run_path(path)["Work"]()
     while True:  # a copy takes another turn, with its own socket and bounds
         _limit_memory(bounds["memory_bytes"])
         forked = _serve(channel, work, bounds["time_limit_s"])
         if forked is None:
             return
-        fd, bounds = forked
+        theirs, bounds = forked
         channel.close()
-        channel = Channel(fd)
+        channel = Channel(theirs)
         os.nice(_NICENESS)
 
 
-def _serve(channel: Channel, work: Any, time_limit_s: float) -> tuple[int, dict[str, Any]] | None:
+def _serve(channel: Channel, work: Any, time_limit_s: float) -> tuple[socket.socket, dict[str, Any]] | None:
     """Answer jobs until the other end is closed. In a copy, return its socket and its bounds."""
+    copies = Copies()
     for job in channel.jobs():
         if "fork" in job:
-            fd = channel.take_fd()
-            if os.fork() == 0:
-                return fd, job["fork"]
-            os.close(fd)
+            theirs = socket.socket(fileno=channel.take_fd())
+            if copies.start(theirs):
+                return theirs, job["fork"]
             continue
         signal.setitimer(signal.ITIMER_PROF, time_limit_s)
+        signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)
         try:
             reply = work.answer(job)
         except Exception as error:  # the work is foreign: it may raise anything
-            reply = {"error": "it takes too much memory" if isinstance(error, MemoryError) else _said(error)}
+            is_memory = isinstance(error, MemoryError)
+            reply = {"error": "it takes too much memory" if is_memory else _said(error), "is_memory": is_memory}
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         channel.reply(reply)
     return None
 

@@ -142,7 +142,8 @@ class EngineThread(threading.Thread):
 
     def _take_commands(self) -> None:
         try:
-            self._inbox.get(timeout=0 if self.engine.has_work() else self._idle_s)()
+            is_busy = self.engine.has_work() and not self.engine.is_stalled
+            self._inbox.get(timeout=0 if is_busy else self._idle_s)()
             while not self._inbox.empty():
                 self._inbox.get()()
         except Empty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.http.response import HttpResponseBase
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from inference.grammar.check import CheckFailed, ChecksBusy
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.audit.actor import acting
@@ -24,6 +26,11 @@ from webapp.limits.refusal import Refused
 from webapp.requests.delivery import KeyReused, NotBegun
 from webapp.reruns.saved_prompt import CannotRerun
 from webapp.traces.file.archive import TraceFileError
+
+logger = logging.getLogger(__name__)
+
+_BUSY_S = 2
+"""A check of a form takes half a second at most."""
 
 
 def api(**functions: Callable[..., Any]) -> View:
@@ -74,6 +81,13 @@ def refusal_of(error: Exception) -> ApiError | None:
             return ApiError(409, error.code, str(error))
         case TraceFileError():
             return ApiError(409, "trace_unreadable", f"The saved trace cannot be read: {error}")
+        case ChecksBusy():
+            message = "Too many forms of answers are being checked. Try again in a few seconds."
+            return ApiError(429, "busy", message, retry_after_s=_BUSY_S)
+        case CheckFailed():
+            logger.error("a form cannot be checked: %s", error)
+            message = "The form of the answer could not be checked; the server's log has the details. Try again."
+            return ApiError(500, "internal", message)
         case TokenizerError() | TemplateError():
             return ApiError(503, "model_unavailable", str(error))
     return None

@@ -1,6 +1,6 @@
 """Bounds each HTTP request while it arrives: its size and its time. Knows nothing of sessions or addresses.
 
-Daphne hands a request over once all of it is there. The application comes too late to bound it.
+Daphne passes a request on when all of it is there. So the application begins too late to bound it.
 """
 
 from __future__ import annotations

@@ -33,6 +33,11 @@ def day_used_up(limit: int, used: int, wait_s: int) -> Refused:
     return Refused("day_used_up", message, wait_s)
 
 
+def forms_too_complex(num: int, wait_s: int) -> Refused:
+    why = f"{num} of your answers have failed of late, as the form asked of them was too complex."
+    return Refused("rate_limited", f"{why} Make the form simpler, and try again in {wait_s} s.", wait_s)
+
+
 _ACTIONS = {
     "may_share": "share traces by links",
     "may_probe": "look into the model",

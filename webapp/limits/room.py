@@ -18,10 +18,13 @@ from webapp.billing.bill import KINDS
 from webapp.limits.effective import Effective
 from webapp.limits.models import Meter
 from webapp.limits.rate import Bucket
-from webapp.limits.refusal import day_used_up, sending_stopped, too_fast
-from webapp.usage.models import UserSum
+from webapp.limits.refusal import day_used_up, forms_too_complex, sending_stopped, too_fast
+from webapp.usage.models import UsageRecord, UserSum
 
 _S = 1_000_000
+MAX_TOO_COMPLEX = 10
+"""Answers of a user that may fail in the time below as their form was too complex. Such answers cost nothing."""
+TOO_COMPLEX_TIME = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Room:
     """None: requests have no rate."""
     tokens_today: int | None
     """Tokens of the requests that ended today in UTC; null: tokens have no limit."""
+    forms_wait_s: int = 0
+    """Time until the user may send again after answers whose form was too complex."""
 
     def check(self, num_new: int) -> None:
         """Raises Refused unless so many requests fit."""
@@ -41,6 +46,8 @@ class Room:
         limit = self.effective.tokens_per_day
         if limit is not None and self.tokens_today is not None and self.tokens_today >= limit:
             raise day_used_up(limit, self.tokens_today, _s_to_midnight())
+        if self.forms_wait_s:
+            raise forms_too_complex(MAX_TOO_COMPLEX, self.forms_wait_s)
         if self.bucket is not None and num_new > self.bucket.remaining:
             wait_us = self.bucket.wait_us(min(num_new, self.bucket.per_minute))
             raise too_fast(self.bucket.per_minute, num_new, -(-wait_us // _S))
@@ -48,7 +55,8 @@ class Room:
     def num_free(self) -> int | None:
         """Requests that fit; None: any number does."""
         limit = self.effective.tokens_per_day
-        if self.effective.stop_reason is not None or (limit is not None and (self.tokens_today or 0) >= limit):
+        is_used_up = limit is not None and (self.tokens_today or 0) >= limit
+        if self.effective.stop_reason is not None or is_used_up or self.forms_wait_s:
             return 0
         return None if self.bucket is None else self.bucket.remaining
 
@@ -71,7 +79,7 @@ def room_of(user_id: int, effective: Effective) -> Room:
         before = Bucket(meter.per_minute, meter.full_at_unix_us, unix_us())
         bucket = before.at_rate(effective.requests_per_minute)
     today = None if effective.tokens_per_day is None else _tokens_today(user_id)
-    return Room(effective, bucket, today)
+    return Room(effective, bucket, today, _forms_wait_s(user_id))
 
 
 def take(user_id: int, room: Room, num_new: int) -> None:
@@ -80,6 +88,15 @@ def take(user_id: int, room: Room, num_new: int) -> None:
         after = room.bucket.after(num_new)
         values = {"full_at_unix_us": after.full_at, "per_minute": after.per_minute}
         Meter.objects.update_or_create(user_id=user_id, defaults=values)
+
+
+def _forms_wait_s(user_id: int) -> int:
+    """Return the time until fewer than MAX_TOO_COMPLEX such answers are recent enough to count."""
+    now = timezone.now()
+    failed = UsageRecord.objects.filter(user_id=user_id, error_code="grammar_too_complex", is_demo=False)
+    recent = failed.filter(accepted_at__gt=now - TOO_COMPLEX_TIME).order_by("-accepted_at")
+    last = recent.values_list("accepted_at", flat=True)[MAX_TOO_COMPLEX - 1 : MAX_TOO_COMPLEX].first()
+    return 0 if last is None else int((last + TOO_COMPLEX_TIME - now).total_seconds()) + 1
 
 
 def _tokens_today(user_id: int) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from functools import cache
+from weakref import WeakSet
 
 MAX_STREAMS = 32
 """Event streams and WebSockets of one user in one web process. A page has one WebSocket, which follows all it shows."""
@@ -16,39 +16,36 @@ class TooManyStreams(Exception):
 
 
 class Place:
-    """One open stream of a user, until it is left."""
+    """One open stream of a user, until it is left, or until nothing refers to it: an answer may be dropped unsent."""
 
     def __init__(self, places: Places, user_id: int) -> None:
         self._places = places
-        self._user_id: int | None = user_id
+        self.user_id = user_id
 
     def leave(self) -> None:
         """Does nothing the second time: a stream's end is told by its content and by its response."""
-        user_id, self._user_id = self._user_id, None
-        if user_id is not None:
-            self._places.give_back(user_id)
+        self._places.give_back(self)
 
 
 class Places:
-    """The number of streams that each user has open."""
+    """The streams that are open."""
 
     def __init__(self) -> None:
-        self._num_open: Counter[int] = Counter()
+        self._open: WeakSet[Place] = WeakSet()
         self._lock = threading.Lock()
 
     def take(self, user_id: int) -> Place:
         """Raises TooManyStreams."""
         with self._lock:
-            if self._num_open[user_id] >= MAX_STREAMS:
+            if sum(place.user_id == user_id for place in self._open) >= MAX_STREAMS:
                 raise TooManyStreams(REFUSAL)
-            self._num_open[user_id] += 1
-        return Place(self, user_id)
+            place = Place(self, user_id)
+            self._open.add(place)
+        return place
 
-    def give_back(self, user_id: int) -> None:
+    def give_back(self, place: Place) -> None:
         with self._lock:
-            self._num_open[user_id] -= 1
-            if not self._num_open[user_id]:
-                del self._num_open[user_id]
+            self._open.discard(place)
 
 
 @cache

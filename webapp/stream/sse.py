@@ -97,7 +97,7 @@ async def _body(
     except Overflow:
         yield b'event: resume\ndata: {"after": %d}\n\n' % last_seq
     except _SignedOut:
-        pass  # without `end` the reader asks again, and is told
+        pass  # no `end` is sent, so the reader connects again and gets a 401
     except (RedisError, Unreadable) as error:
         # Without `end` the reader reconnects by itself, with growing pauses.
         logger.warning("the log of %s cannot be read: %s", request_id, error)

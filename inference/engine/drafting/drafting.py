@@ -40,10 +40,10 @@ class Drafting:
 
     def draft(self) -> int | None:
         """Give each sequence its guesses. Return the time at which a draft model began (the step's start), or None."""
-        decoding = self._scheduler.running if self._is_on and self._scheduler.has_room_for_drafts else []
+        decoding = self._scheduler.decoding if self._is_on and self._scheduler.has_room_for_drafts else []
         costs = self._guess_costs(len(decoding))
-        # The last token needs no guess after it.
-        wanted = [(each, self._slots.of(each).drafter.num_wanted(_num_guessable(each), costs)) for each in decoding]
+        slots = map(self._slots.of, decoding)
+        wanted = [(slot.sequence, slot.drafter.num_wanted(slot.num_guessable, costs)) for slot in slots]
         if self._model is None:
             for sequence, num_wanted in wanted:
                 sequence.drafts = self._slots.of(sequence).drafter.look_up(sequence.ids, num_wanted)
@@ -72,8 +72,3 @@ class Drafting:
                 logger.exception("the draft model failed; prompt lookup takes its place")
                 self._model = None
             return {}
-
-
-def _num_guessable(sequence: Sequence) -> int:
-    """Return the number of tokens to guess at most. In step mode no token runs ahead of the chosen one."""
-    return 0 if sequence.request.is_stepped else sequence.num_free_tokens - 1

@@ -99,7 +99,7 @@ class Scheduler:
         step = Step()
         while len(active := _active(self.running)) > self._max_num_running:
             self._preempt(max(active, key=_rank), step)
-        decoding = [sequence for sequence in active if not sequence.is_prefilling]
+        decoding = self.decoding
         num_spare_rows = self._limits.mixed_budget - len(decoding) if self._may_draft(decoding) else 0
         for sequence in sorted(decoding, key=_rank):
             if sequence.status is Status.RUNNING:  # not preempted for one before it
@@ -118,10 +118,15 @@ class Scheduler:
         return min(budget, self._shrunk or budget)
 
     @property
+    def decoding(self) -> list[Sequence]:
+        """The sequences whose next token a step may compute."""
+        return [sequence for sequence in _ready(self.running) if not sequence.is_prefilling]
+
+    @property
     def has_room_for_drafts(self) -> bool:
         """True: guesses would delay no sequence, as no prompt is to be read and memory is not short."""
-        is_reading = any(sequence.is_prefilling for sequence in _active(self.running))
-        return not (_active(self.waiting) or self._shrunk or is_reading)
+        is_reading = any(sequence.is_prefilling for sequence in _ready(self.running))
+        return not (_ready(self.waiting) or self._shrunk or is_reading)
 
     def _may_draft(self, decoding: list[Sequence]) -> bool:
         """Return whether guesses delay no sequence, and there are blocks for all of them."""
@@ -143,10 +148,10 @@ class Scheduler:
                 return
 
     def _prefill(self, budget: int, step: Step) -> None:
-        prefilling = [sequence for sequence in _active(self.running) if sequence.is_prefilling]
+        prefilling = [sequence for sequence in _ready(self.running) if sequence.is_prefilling]
         readers: list[Sequence] = []
         is_full = False
-        for sequence in sorted((*prefilling, *_active(self.waiting)), key=self._turn):
+        for sequence in sorted((*prefilling, *_ready(self.waiting)), key=self._turn):
             if budget <= 0:
                 return
             if sequence.status is Status.WAITING:
@@ -319,8 +324,13 @@ class Scheduler:
 
 
 def _active(sequences: list[Sequence]) -> list[Sequence]:
-    """Return the sequences that are not paused."""
+    """Return the sequences that take a place: all but those that step mode pauses."""
     return [sequence for sequence in sequences if not sequence.is_paused]
+
+
+def _ready(sequences: list[Sequence]) -> list[Sequence]:
+    """Return the sequences that a step may compute."""
+    return [sequence for sequence in sequences if sequence.is_ready]
 
 
 def _has_read(sequence: Sequence) -> bool:

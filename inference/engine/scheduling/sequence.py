@@ -48,8 +48,10 @@ class Sequence:
     drafts: tuple[int, ...] = ()
     """Tokens guessed to follow, to be verified in the next step if there is room."""
     is_paused: bool = False
-    """Step mode: its next token is proposed, and nothing is computed until it is taken. With a grammar: its mask is
-    late. Its blocks stay until another sequence needs them."""
+    """Step mode: its next token is proposed, and nothing is computed until it is taken. Its blocks stay until another
+    sequence needs them."""
+    is_awaiting_mask: bool = False
+    """The mask of its grammar is late. It takes part in no step, and keeps its place and its rank."""
     num_permitted: int = 0
     """Step mode: tokens that it may take by itself."""
     finish_reason: FinishReason | None = None
@@ -94,6 +96,11 @@ class Sequence:
     @property
     def is_prefilling(self) -> bool:
         return not self.output_ids or self.num_pending_tokens > 1
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether a step may compute its next token."""
+        return not (self.is_paused or self.is_awaiting_mask)
 
     @property
     def num_free_tokens(self) -> int:

@@ -1,6 +1,6 @@
 """Events of the batch: how many other sequences are in this request's steps. Knows nothing of what they compute.
 
-An other sequence's tokens per step tell its text (arXiv 2411.01076), so no field depends on them.
+The tokens per step of another sequence tell its text (arXiv 2411.01076), so no field depends on them.
 """
 
 from __future__ import annotations

@@ -440,6 +440,68 @@ def test_a_mask_that_is_late_holds_its_own_sequence_alone(drafts: bool) -> None:
     assert {name: each.ids for name, each in runs.items()} == {name: alone(prompts[name]) for name in "ab"}
 
 
+def test_an_engine_without_room_beside_a_late_mask_need_not_step_at_once() -> None:
+    served, grammar, runs = engine(FakeDecoder(), limits=Limits(max_num_running=1)), LateGrammar(), {"a": Run()}
+    served.submit(request("a", prompt(1, 20)), frozenset(), StoppedClock(), grammar)
+    steps_until(served, runs, 2)
+    assert not served.is_stalled
+    grammar.is_late = True
+    served.submit(request("b", prompt(2, 20)), frozenset(), StoppedClock())
+    steps_until(served, runs, 2)
+    assert served.has_work() and served.is_stalled
+    grammar.is_late = False
+    steps_until(served, runs, 1)
+    assert not served.is_stalled
+
+
+class BusyGrammar(LateGrammar):
+    """Makes a mask beside a step, or while it is waited for."""
+
+    def __init__(self, decoder: FakeDecoder) -> None:
+        super().__init__()
+        self._decoder = decoder
+        self._num_steps = 0
+
+    def accept(self, tokens: Sequence[int]) -> None:
+        self._num_steps = len(self._decoder.steps)
+
+    def wait(self, patience_s: float) -> bool:
+        return not self.is_late and (patience_s > 0 or len(self._decoder.steps) > self._num_steps)
+
+
+def test_drafts_go_on_some_tokens_after_a_late_mask() -> None:
+    plain, guessing = FakeDecoder(period=5), FakeDecoder(period=5)
+    asked = request("a", prompt(1, 30), 200)
+    expected = run(engine(plain), asked)["a"].ids
+    served, grammar, runs = engine(guessing, has_drafts=True), BusyGrammar(guessing), {"a": Run()}
+    served.submit(asked, frozenset(), StoppedClock(), grammar)
+    steps_until(served, runs, 1)
+    grammar.is_late = True
+    while served.has_work():
+        steps_until(served, runs, 1)
+    grammar.is_late = False
+    while served.has_work():
+        steps_until(served, runs, 1)
+    assert runs["a"].ids == expected
+    assert len(guessing.steps) < 0.8 * len(plain.steps)
+    drafts = [event for event in runs["a"].of(DraftVerified) if isinstance(event, DraftVerified)]
+    assert max(draft.num_accepted for draft in drafts) > 1
+
+
+def test_a_sequence_whose_masks_are_not_waited_for_makes_no_drafts() -> None:
+    """Each draft needs a mask that is begun at that moment."""
+    decoder = FakeDecoder(period=5)
+    served, grammar, runs = engine(decoder, has_drafts=True), BusyGrammar(decoder), {"a": Run()}
+    served.submit(request("a", prompt(1, 30), 100), frozenset(), StoppedClock(), grammar)
+    steps_until(served, runs, 12)
+    assert max(rows for (rows,) in decoder.steps[1:]) > 1
+    grammar.is_late = True
+    steps_until(served, runs, 1)
+    grammar.is_late, num_before = False, len(decoder.steps)
+    steps_until(served, runs, 10)
+    assert decoder.steps[num_before:] == [[1]] * 10
+
+
 def test_one_requests_trouble_ends_that_request_alone() -> None:
     served = engine(FakeDecoder())
     prompts = {name: prompt(n, 20) for n, name in enumerate("abc")}

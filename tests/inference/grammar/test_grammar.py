@@ -7,8 +7,10 @@ import os
 import re
 import resource
 import signal
+import socket
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.grammar.check import GrammarCheck
-from inference.grammar.grammar import Grammars
+from inference.grammar.check import CheckFailed, ChecksBusy, GrammarCheck
+from inference.grammar.grammar import Grammar, Grammars
+from inference.grammar.vocabulary import Copy
 from inference.protocol.failures import GrammarError, GrammarTooComplex
 from inference.protocol.request import SamplingParams
 from inference.sampling.errors import SamplingFailed
@@ -285,6 +288,79 @@ def test_no_process_is_left_behind_by_an_answer_that_ended(grammars: Grammars) -
     wait_until_gone(process)
     with pytest.raises(GrammarError):
         grammar.allowed()
+
+
+@pytest.mark.parametrize("regex", ["(", "[^\\s\\S]"])
+def test_no_process_is_left_behind_by_a_form_that_cannot_be_kept_to(grammars: Grammars, regex: str) -> None:
+    grammars.compile(SamplingParams(regex="yes|no"))
+    before = _processes()
+    with pytest.raises(GrammarError) as caught:
+        grammars.compile(SamplingParams(regex=regex))
+    for process in _processes() - before:
+        wait_until_gone(process)
+    assert caught.value.__traceback__ is not None  # it holds the frame of the failed call
+
+
+def test_a_process_that_never_answers_is_given_up_and_the_form_is_not_to_blame() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        grammar = Grammar(Copy(ours, patience_s=0.1), "", "regex", 8)
+        with pytest.raises(GrammarError, match=r"no reply in 0\.1 s\. Try again") as caught:
+            grammar.allowed()
+        assert caught.value.code == "internal"
+        assert theirs.makefile("rb").readlines()[1:] == []  # the job, and the end, by which a process ends
+
+
+def test_a_process_without_a_job_may_be_silent_for_longer_than_its_patience() -> None:
+    mask = json.dumps({"mask": b64encode(b"\xff").decode(), "us": 1}).encode() + b"\n"
+    ours, theirs = socket.socketpair()
+    with theirs:
+        grammar = Grammar(Copy(ours, patience_s=2), "", "regex", 8)
+        assert theirs.recv(1 << 16)
+        theirs.sendall(mask)
+        assert grammar.allowed().all()
+        theirs.settimeout(3)
+        with pytest.raises(TimeoutError):
+            theirs.recv(1)
+        grammar.accept([1])
+        assert theirs.recv(1 << 16)
+        theirs.sendall(mask)
+        assert grammar.allowed().all()
+
+
+@pytest.mark.slow
+def test_a_check_waits_for_its_turn_and_for_its_process_with_bounds() -> None:
+    before = set(psutil.Process().children())
+    check = GrammarCheck(turn_s=0.1, patience_s=5)
+    assert check.problem(SamplingParams(regex="yes|no")) is None
+    (process,) = set(psutil.Process().children()) - before
+    process.suspend()
+    with ThreadPoolExecutor() as pool:
+        checks = [pool.submit(check.problem, SamplingParams(regex="yes|no")) for _ in range(3)]
+        failures = [each.exception() for each in as_completed(checks)]
+    process.resume()
+    assert [type(failure) for failure in failures] == [ChecksBusy, CheckFailed, CheckFailed]
+    assert check.problem(SamplingParams(regex="yes|no")) is None
+
+
+def test_a_process_that_is_killed_fails_its_answer_as_a_fault_of_the_server(grammars: Grammars) -> None:
+    (process, grammar) = _begun(grammars)
+    os.kill(process, signal.SIGKILL)
+    wait_until_gone(process)
+    grammar.accept([1])
+    with pytest.raises(GrammarError, match="ended from outside") as caught:
+        grammar.allowed()
+    assert caught.value.code == "internal"
+
+
+def _begun(grammars: Grammars) -> tuple[int, Grammar]:
+    """The process of a new constraint, and the constraint."""
+    grammars.compile(SamplingParams(regex="yes|no"))
+    before = _processes()
+    grammar = grammars.compile(SamplingParams(regex="yes|no"))
+    (process,) = _processes() - before
+    assert grammar is not None
+    return process, grammar
 
 
 def _processes() -> set[int]:

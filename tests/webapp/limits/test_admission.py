@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.webapp.usage.test_report import make_record, save
 from webapp.lifecycle.admission import admit, admit_some
 from webapp.limits.models import Rule
 from webapp.limits.refusal import Refused
+from webapp.limits.room import MAX_TOO_COMPLEX, TOO_COMPLEX_TIME
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.usage.models import UsageRecord
@@ -109,6 +111,28 @@ def test_the_tokens_of_today_are_counted_in_utc(alice: User) -> None:
     assert (refused.status_code, refusal(refused)["code"]) == (429, "day_used_up")
     assert "81 of your 50 tokens for today" in refusal(refused)["message"]
     assert 0 < int(refused["Retry-After"]) <= 86_401
+
+
+def test_answers_that_fail_by_their_form_are_few_in_ten_minutes(alice: User) -> None:
+    """They cost nothing."""
+    now = timezone.now()
+    for number in range(MAX_TOO_COMPLEX):
+        assert send(alice).status_code == 201
+        Request.objects.update(finished_at=now)
+        at = now - timedelta(seconds=60 * number)
+        save(
+            make_record(2 * number, alice, at, status="failed", error_code="grammar_too_complex"),
+            make_record(2 * number + 1, alice, now, status="failed", error_code="internal"),
+        )
+    refused = send(alice)
+    assert (refused.status_code, refusal(refused)["code"]) == (429, "rate_limited")
+    assert 0 < int(refused["Retry-After"]) <= 61
+    assert "form" in refusal(refused)["message"]
+    with transaction.atomic():
+        assert admit_some(alice.pk, 3) == []
+    assert send(User.objects.create_user("bob")).status_code == 201
+    UsageRecord.objects.filter(accepted_at__lt=now - timedelta(seconds=500)).update(accepted_at=now - TOO_COMPLEX_TIME)
+    assert send(alice).status_code == 201
 
 
 def test_a_stopped_user_is_told_the_reason(alice: User) -> None:

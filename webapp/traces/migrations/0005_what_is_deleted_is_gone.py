@@ -24,7 +24,7 @@ _BATCH = 100
 def strip_texts_of_others(apps, schema_editor):
     """A trace quoted the turn before, also when that was deleted.
 
-    Each trace is saved by itself, so that nobody waits for all of them; what was interrupted is begun again.
+    Each trace is saved by itself, so that no process waits for all of them; an interrupted run begins again.
     """
     traces = apps.get_model("traces", "Trace").objects
     ids = list(traces.values_list("pk", flat=True))

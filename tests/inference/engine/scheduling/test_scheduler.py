@@ -256,6 +256,62 @@ def test_nobody_is_preempted_for_a_draft() -> None:
     assert run_step(tight) == [("a", 1), ("b", 1)]
 
 
+def test_a_sequence_that_waits_for_its_mask_keeps_its_place_and_takes_part_in_no_step() -> None:
+    full, late = scheduler(Limits(max_num_running=1)), sequence("a")
+    for each in (late, sequence("b")):
+        full.add(each)
+    assert run_step(full) == [("a", 1)]
+    late.is_awaiting_mask = True
+    assert run_step(full) == []
+    late.is_awaiting_mask = False
+    assert run_step(full) == [("a", 1)]
+
+
+def two_in_tight_memory() -> tuple[Scheduler, Sequence, Sequence]:
+    """An older and a younger sequence that decode, in a memory that does not hold both to their end."""
+    tight, older = scheduler(LIMITS, num_blocks=4), sequence("a", 3, num_output=12)
+    younger = Sequence(request("b", (7, 8, 9), 12), frozenset(), StoppedClock(), 400)
+    for each in (older, younger):
+        tight.add(each)
+    assert run_step(tight) == [("a", 3), ("b", 3)]
+    return tight, older, younger
+
+
+def test_a_sequence_that_waits_for_its_mask_is_preempted_by_its_rank() -> None:
+    tight, late, younger = two_in_tight_memory()
+    for _ in range(4):
+        run_step(tight)
+    late.is_awaiting_mask = True
+    for _ in range(20):
+        run_step(tight)
+    assert (late.num_preemptions, younger.num_preemptions, younger.finish_reason) == (0, 1, None)
+    late.is_awaiting_mask = False
+    assert run_step(tight)[0] == ("a", 1)
+
+
+def test_a_sequence_that_lost_its_blocks_while_it_waits_for_its_mask_holds_up_no_other() -> None:
+    tight, older, late = two_in_tight_memory()
+    late.is_awaiting_mask = True
+    for _ in range(11):
+        run_step(tight)
+    assert (older.finish_reason, late.num_preemptions) == ("length", 1)
+    tight.add(sequence("c", 3))
+    assert run_step(tight) == [("c", 3)]
+    late.is_awaiting_mask = False
+    assert run_step(tight) == [("c", 1), ("b", 3)]
+
+
+def test_drafts_of_others_go_on_while_a_sequence_waits_for_its_first_mask() -> None:
+    both, late, writer = scheduler(LIMITS), sequence("a", 3), sequence("b")
+    both.add(late)
+    both.schedule()
+    late.is_awaiting_mask = True
+    both.add(writer)
+    run_step(both)
+    writer.drafts = (1, 2, 3)
+    assert run_step(both) == [("b", 4)]
+
+
 def like(name: str, other: Sequence, **fields: object) -> Sequence:
     same = msgspec.structs.replace(other.request, request_id=name, **fields)
     return Sequence(same, frozenset(), StoppedClock(), 400)
