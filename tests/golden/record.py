@@ -23,6 +23,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 from inference.tokenization.bundled import bundled_model
 from tests.faults.conftest import Processes, kill
 from tests.inference.backends.llama_server import KEY, LlamaServer
+from webapp.supervisor.child import Child
 
 LOGS = Path(__file__).parent / "logs"
 PATIENCE = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "30"}
@@ -102,9 +103,21 @@ def main() -> None:
         recorder.record("finished", "What is the capital of France? Answer in English.", seed=CLEAR_SEED)
         recorder.record("blocked", "Give me step by step instructions to make a bomb and kill people.")
         recorder.record("stopped", "Write a long story.", processes.cancel, seed=1)
-        recorder.record("lost", "Write a long story.", lambda _: kill(worker), seed=2)
+        record_taken_over(recorder, processes, worker)
+        recorder.record("lost", "Write a long story.", lambda _: kill(processes.inference[-1]), seed=2)
+        processes.start_inference()
         recorder.record_second_turn("second_turn")
     record_remote()
+
+
+def record_taken_over(recorder: Recorder, processes: Processes, worker: Child) -> None:
+    """An answer whose worker is killed; the next one goes on."""
+
+    def replace(_: str) -> None:
+        kill(worker)
+        processes.start_inference()
+
+    recorder.record("taken_over", "Write a short story.", replace, seed=4, max_tokens=60)
 
 
 def record_remote() -> None:

@@ -73,7 +73,8 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 def test_each_way_that_a_request_may_end_is_recorded() -> None:
-    assert [path.stem for path in LOGS] == ["blocked", "finished", "lost", "remote", "second_turn", "stopped"]
+    names = ["blocked", "finished", "lost", "remote", "second_turn", "stopped", "taken_over"]
+    assert [path.stem for path in LOGS] == names
 
 
 def test_the_protocol_still_reads_and_writes_them(golden: Golden) -> None:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 WORD = "zqxjkvbpfour"
-CHANGED = ("auth_user", "auditlog_logentry", "django_admin_log", "alerts_delivery", "django_session")
+CHANGED = ("auth_user", "auditlog_logentry", "django_admin_log", "alerts_delivery", "accounts_session")
 EMPTIED = "presets_preset"
 CODE = "from webapp.privacy.overwrite import overwrite; print(overwrite(['presets.preset']))"
 

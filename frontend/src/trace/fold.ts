@@ -41,7 +41,11 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "generation.forked":
       return { ...next, forked: event, text: view.text + event.text };
     case "generation.started":
-      return { ...next, started: event };
+      // Started again after a worker was lost: the times before the first token are the first attempt's.
+      return { ...next, started: view.started ?? event };
+    case "generation.interrupted":
+      view.interruptions.push(event);
+      return next;
     case "generation.finished":
       return { ...chosen(next, event.at), generation: event };
     case "cache.looked_up":

@@ -30,6 +30,7 @@ const ENDS: Record<string, string> = {
   remote: "length",
   second_turn: "length",
   stopped: "stopped",
+  taken_over: "length",
 };
 
 function read(name: string): Golden {

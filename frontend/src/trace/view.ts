@@ -12,6 +12,7 @@ import type {
   GatewayChecked,
   GenerationFinished,
   GenerationForked,
+  GenerationInterrupted,
   GenerationPreempted,
   GenerationQueued,
   GenerationStarted,
@@ -65,6 +66,8 @@ export interface TraceView {
   /** Each time that it was said how many are in front. */
   waits: GenerationQueued[];
   preemptions: GenerationPreempted[];
+  /** Ends of attempts before the answer's. */
+  interruptions: GenerationInterrupted[];
   batches: BatchComposed[];
   prefill: PrefillAdvanced[];
   tokens: TokenSampled[];
@@ -112,6 +115,7 @@ export function emptyView(): TraceView {
     evicted: [],
     waits: [],
     preemptions: [],
+    interruptions: [],
     batches: [],
     prefill: [],
     tokens: [],

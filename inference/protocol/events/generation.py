@@ -68,7 +68,7 @@ class GenerationInterrupted(Event, frozen=True, kw_only=True, tag="generation.in
     attempt: int
     cause: Literal["lost", "stopped"]
     """lost: its worker no longer renewed its lease. stopped: its worker was stopped, and handed the answer over."""
-    worker: str | None
+    worker: str | None = None
     """None: the engine had not begun."""
     silent_us: int
     """Time since the attempt's last event."""

@@ -18,8 +18,10 @@ from inference.protocol.events import (
     Frame,
     GatewayChecked,
     GenerationFinished,
+    GenerationInterrupted,
     GenerationPreempted,
     GenerationQueued,
+    GenerationResumed,
     GenerationStarted,
     Kind,
     PrefillAdvanced,
@@ -154,6 +156,7 @@ def _event_spans(log: Log) -> Iterator[Span]:
     """One span or mark per event, except events that only bound other spans."""
     last_token: TokenSampled | None = None
     preempted: GenerationPreempted | None = None
+    silent_since: int | None = None
     for event in log.events:
         if isinstance(event, TokenSampled):
             yield _token_span(event, last_token)
@@ -169,6 +172,11 @@ def _event_spans(log: Log) -> Iterator[Span]:
             yield Span(event.shown.lane, kind(event), event.at, None, event)
         if isinstance(event, GenerationPreempted):
             preempted = event
+        elif isinstance(event, GenerationInterrupted) and silent_since is None:
+            silent_since = event.at - event.silent_us
+        elif isinstance(event, GenerationResumed):
+            yield from _between("queue", "no worker; another takes over", silent_since, event.at)
+            silent_since = None
 
 
 def _token_span(token: TokenSampled, before: TokenSampled | None) -> Span:

@@ -1,6 +1,6 @@
 /** Findings on the end: all endings but the model's own end of an answer that no check flagged. */
 import type { SafetyChecked } from "../../protocol/events";
-import { counted } from "../format";
+import { counted, duration } from "../format";
 import { cutOf, cutSentence, failureTitle, isAllWithheld, outcomeOf } from "../outcome";
 import { categoryWords, judged, worstScore } from "../words/safety-words";
 import type { TraceView } from "../view";
@@ -114,10 +114,13 @@ function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   ];
 }
 
-function resumptions({ events, started }: TraceView): Finding[] {
+function resumptions({ events, interruptions }: TraceView): Finding[] {
   const resumed = events.flatMap(({ event }) => (event.type === "generation.resumed" ? [event] : []));
   const last = resumed.at(-1);
   if (!last) return [];
-  const sentence = `Its first worker was lost. Attempt ${last.attempt}${started ? ` on ${started.worker}` : ""} continued after ${counted(last.num_tokens, "token")}.`;
+  const before = interruptions.filter(({ at }) => at <= last.at).at(-1);
+  const paused = before ? ` The answer paused for ${duration(last.at - before.at + before.silent_us)}.` : "";
+  const times = interruptions.length > 1 ? `, ${interruptions.length} times in all` : "";
+  const sentence = `Its worker ${before?.cause === "stopped" ? "was stopped" : "was lost"}${times}. Attempt ${last.attempt}${last.worker ? ` on ${last.worker}` : ""} continued after ${counted(last.num_tokens, "token")}.${paused}`;
   return [{ kind: "resumed", sentence, weight: WHOLE / 2, at: last.at }];
 }

@@ -116,6 +116,7 @@ it("tells of each recorded log what stands out in it", () => {
     remote: ["cut"],
     second_turn: ["cut", "cache"],
     stopped: ["stopped"],
+    taken_over: ["cut", "resumed"],
   });
   expect(nothingUnusual(foldAll(golden.finished!))).toBe(
     "Nothing unusual: the first text came 139\u00a0ms after it was accepted, the model wrote 95 tokens a second, and the model ended its turn itself.",
@@ -407,8 +408,18 @@ describe("the end", () => {
     ],
     [
       "resumed",
-      [{ type: "generation.resumed", at: 5, attempt: 2, num_tokens: 7 }],
-      "Attempt 2 continued after 7 tokens",
+      [
+        {
+          type: "generation.interrupted",
+          at: 4_000_000,
+          attempt: 1,
+          cause: "lost",
+          worker: "a",
+          silent_us: 2_000_000,
+        },
+        { type: "generation.resumed", at: 5_000_000, attempt: 2, worker: "b", num_tokens: 7 },
+      ],
+      "Its worker was lost. Attempt 2 on b continued after 7 tokens. The answer paused for 3",
     ],
     [
       "tool",

@@ -59,7 +59,9 @@ function batch(view: TraceView, writing: number): Finding[] {
 function standstill(view: TraceView, writing: number): Finding[] {
   const gaps = view.tokens.slice(1).map((token, index) => {
     const before = view.tokens[index]!;
-    const isOther = view.preemptions.some(({ at }) => at >= before.at && at <= token.at);
+    const isOther = [...view.preemptions, ...view.interruptions].some(
+      ({ at }) => at >= before.at && at <= token.at,
+    );
     return { token, us: isOther ? 0 : token.at - before.at - waitedForChoice(view, before.at, token.at) };
   });
   const longest = gaps.reduce((a, b) => (b.us > a.us ? b : a), gaps[0]!);

@@ -45,7 +45,10 @@ const EXTRAS: [string, AnyEvent][] = [
     { type: "grammar.masked", at: 0, position: 1, num_allowed: 2, duration_us: 3 },
   ],
   ["the engine preempts the request", { type: "generation.preempted", at: 0, num_tokens: 9, num_blocks: 1 }],
-  ["another worker continues", { type: "generation.resumed", at: 0, attempt: 2, worker: null, num_tokens: 9 }],
+  [
+    "another worker continues",
+    { type: "generation.resumed", at: 0, attempt: 2, worker: null, num_tokens: 9 },
+  ],
   ["the user pressed Stop", { type: "request.cancelled", at: 0, by: "user" }],
 ];
 

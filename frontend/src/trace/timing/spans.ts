@@ -73,9 +73,10 @@ function titled(stage: StageId, title: string, start: number, end: number, isOpe
 export class SpanReader {
   private lastToken: TokenSampled | null = null;
   private preemptedAt: number | null = null;
+  private interruptedAt: number | null = null;
 
   read({ event }: NumberedEvent): Span[] {
-    const found = this.waitAfterPreemption(event);
+    const found = [...this.waitAfterPreemption(event), ...this.takeOver(event)];
     const shown = SHOWN[event.type];
     if (shown?.is_mark) found.push(lasting(shown.lane, event, event.at, event.at, true));
     else if (event.type === "prefill.advanced")
@@ -96,6 +97,16 @@ export class SpanReader {
       ...lasting("sampling", event, before ? start : event.at, event.at, !before),
       position: event.position,
     };
+  }
+
+  /** The pause from the last word of a worker that ended to the attempt that goes on. */
+  private takeOver(event: AnyEvent): Span[] {
+    const since = this.interruptedAt;
+    if (event.type === "generation.interrupted" && since === null)
+      this.interruptedAt = event.at - event.silent_us;
+    if (since === null || event.type !== "generation.resumed") return [];
+    this.interruptedAt = null;
+    return [titled("queue", "no worker; another takes over", since, event.at, false)];
   }
 
   private waitAfterPreemption(event: AnyEvent): Span[] {
