@@ -26,6 +26,7 @@ from webapp.traces import store
 from webapp.traces.export.formats import decode_file
 from webapp.traces.file import bundle, import_check
 from webapp.traces.file.archive import MAX_BYTES, Archive, TraceFileError
+from webapp.traces.imports.bounded_reading import bounded_reading
 from webapp.traces.library import listing as library
 from webapp.traces.library.copies import Digests, digests, find, find_import
 from webapp.traces.models import Entry, Import
@@ -66,29 +67,32 @@ def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedReques
 
 def _import(owner: int, data: bytes) -> list[ImportedRequest]:
     """Raises TraceFileError."""
+    bounded_reading().check(data)
     return _import_bundle(owner, data) if data.startswith(bundle.MAGIC) else [_take(owner, decode_file(data))]
 
 
 def _import_bundle(owner: int, data: bytes) -> list[ImportedRequest]:
-    """Import all traces or none. Reads the file twice, to hold only one trace in memory. Raises TraceFileError.
+    """Import all traces or none, one in memory at a time. Raises TraceFileError.
 
     A crash may leave some of the traces saved; a second import finds them as known.
     """
-    for bundled, archive in bundle.read_bundle(data):
-        try:
-            import_check.check(archive)
-            checked_note(bundled.note)
-            checked_tags(bundled.tags, "tags")
-        except (TraceFileError, ApiError) as error:
-            raise TraceFileError(f"{bundled.file}: {error}") from None
     taken = list[ImportedRequest]()
     try:
         for bundled, archive in bundle.read_bundle(data):
+            _check_marks(bundled)
             taken.append(_take(owner, archive, bundled))
     except Exception:
         _take_back(taken)
         raise
     return taken
+
+
+def _check_marks(bundled: bundle.Bundled) -> None:
+    try:
+        checked_note(bundled.note)
+        checked_tags(bundled.tags, "tags")
+    except ApiError as error:
+        raise TraceFileError(f"{bundled.file}: {error}") from None
 
 
 def _take_back(taken: list[ImportedRequest]) -> None:
