@@ -29,6 +29,7 @@ from webapp.traces.file.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.imports.bounded_reading import bounded_reading
 from webapp.traces.library import listing as library
 from webapp.traces.library.copies import Digests, digests, find, find_import
+from webapp.traces.library.quota import QuotaExceeded, storage_of
 from webapp.traces.models import Entry, Import
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -51,7 +52,8 @@ class ImportedRequests(Result):
 def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedRequests]:
     """Import a trace (`.sgtrace`, `.json` or `.html`) or an archive's `.zip`.
 
-    200: all are known. 400 `invalid_trace`: nothing was imported. 429 `import_busy`: one import of a user at a time.
+    200: all are known. 400 `invalid_trace`, 413 `quota_exceeded`: nothing was imported. 429 `import_busy`: one import
+    of a user at a time.
     """
     owner = user_id(request)
     if (file.size or 0) > MAX_BYTES:
@@ -61,6 +63,8 @@ def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedReques
             taken = _import(owner, bytes(file.read()))
     except TraceFileError as error:
         raise ApiError(400, "invalid_trace", str(error), "file") from None
+    except QuotaExceeded as error:
+        raise ApiError(413, "quota_exceeded", str(error), "file") from None
     is_new = not all(each.is_known for each in taken)
     return Answer(ImportedRequests(requests=taken), status=201 if is_new else 200)
 
@@ -101,7 +105,7 @@ def _take_back(taken: list[ImportedRequest]) -> None:
 
 
 def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> ImportedRequest:
-    """Import one trace. A known trace keeps its owner's marks. Raises TraceFileError."""
+    """Import one trace. A known trace keeps its owner's marks. Raises TraceFileError, QuotaExceeded."""
     accepted, outcome = import_check.check(archive)
     told = digests(archive.frames)
     known = find(owner, accepted, told)
@@ -113,6 +117,7 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
         lock_user(owner)  # two simultaneous imports of the same file make one trace
         known = find_import(owner, told)
         if known is None:
+            storage_of(owner).check(len(blob))
             _save(request, blob, told, bundled)
     return _imported(known or request, is_known=known is not None)
 
