@@ -42,7 +42,7 @@ from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.requests import READ_ANY
 from webapp.api.sign_in import SignInPage
-from webapp.api.traces import collection, imports, reading, retention, saved, shares, site_retention, traces
+from webapp.api.traces import collection, imports, reading, retention, saved, shares, site_retention, storage, traces
 from webapp.api.view import api
 from webapp.stream.sse import events
 
@@ -114,6 +114,7 @@ urlpatterns = [
     path("api/views/<int:view_id>", api(PATCH=collection.change_view, DELETE=collection.delete_view)),
     path("api/shares", api(GET=shares.list_shares)),
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
+    path("api/storage", api(GET=storage.show_storage)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
     path("api/health", api(GET=health.show_health)),
     path(

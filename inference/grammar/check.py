@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from inference.grammar.source import LIMITS, field_of, source, summary_of
-from inference.grammar.vocabulary import PATIENCE_S, Exceeded, Vocabulary
+from inference.grammar.vocabulary import kept_vocabulary
 from inference.protocol.failures import GrammarError
 from inference.protocol.request import Problem, SamplingParams
+from inference.sandbox.kept import PATIENCE_S, Exceeded
 from inference.sandbox.sandbox import SandboxError
 
 _MAX_AT_ONCE = 2
@@ -31,7 +32,7 @@ class GrammarCheck:
 
     def __init__(self, turn_s: float = _TURN_S, patience_s: float = PATIENCE_S) -> None:
         """turn_s: longest wait for a turn. patience_s: longest wait for the process."""
-        self._vocabulary = Vocabulary(lambda: None, patience_s)
+        self._vocabulary = kept_vocabulary(lambda: None, patience_s)
         self._turns = threading.Semaphore(_MAX_AT_ONCE)
         self._turn_s = turn_s
 

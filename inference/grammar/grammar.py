@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.grammar.source import LIMITS, field_of, source, summary_of
-from inference.grammar.vocabulary import PATIENCE_S, Copy, Exceeded, Vocabulary
+from inference.grammar.vocabulary import kept_vocabulary
 from inference.protocol.failures import GrammarError, GrammarProcessFailed, GrammarTooComplex
 from inference.protocol.request import SamplingParams
+from inference.sandbox.kept import PATIENCE_S, Copy, Exceeded
 from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.tokenizer import Tokenizer
 
@@ -132,7 +133,7 @@ class Grammars:
     def __init__(self, tokenizer: Tokenizer, patience_s: float = PATIENCE_S) -> None:
         """patience_s: longest wait for a mask."""
         self._tokenizer = tokenizer
-        self._vocabulary = Vocabulary(self._described, patience_s)
+        self._vocabulary = kept_vocabulary(self._described, patience_s)
 
     def compile(self, params: SamplingParams) -> Grammar | None:
         """Compile a request's constraint; None without one. Raises GrammarError."""

@@ -1,4 +1,4 @@
-"""The work of the process that compiles a constraint and makes its masks: see `Vocabulary` and `Grammar`.
+"""The work of the process that compiles a constraint and makes its masks: see `kept_vocabulary` and `Grammar`.
 
 A process reads a vocabulary once. Each copy of it then serves one constraint. The jobs and their replies:
 

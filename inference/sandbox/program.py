@@ -28,8 +28,8 @@ from typing import Any
 
 _MAX_ERROR_CHARS = 500
 _CHUNK = 1 << 16
-_LONGEST_S = 60
-"""Longest job by the clock: its reader waits half as long at most."""
+_LONGEST_S = 300
+"""Longest job by the clock. No reader waits longer."""
 _NICENESS = 19
 """Copies run after all other work: many of them may be hostile at once."""
 

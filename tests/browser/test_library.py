@@ -54,6 +54,10 @@ def rows(page: Page, address: str) -> Iterator[Locator]:
     yield found
 
 
+def test_the_library_shows_how_much_of_the_quota_is_used(page: Page, rows: Locator) -> None:
+    expect(page.get_by_text(re.compile(r"Used [\d.]+\sKiB of 2048\.0\sMiB"))).to_be_visible()
+
+
 def test_a_filter_is_in_the_address_and_a_chip_takes_it_away(page: Page, rows: Locator) -> None:
     page.keyboard.press("/")
     page.keyboard.type("lakes")

@@ -20,8 +20,8 @@ from inference.protocol.events import AnyEvent, Frame, RequestFailed, RequestFin
 from webapp.requests.models import Request
 from webapp.stream.hub import Hub
 from webapp.stream.rows import Rows
+from webapp.stream.shared_traces import SharedTrace, shared_traces
 from webapp.traces.file.archive import TraceFileError
-from webapp.traces.store import load_frames
 
 logger = logging.getLogger(__name__)
 
@@ -90,19 +90,25 @@ async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None
         if found is None:
             raise Unreadable("The request was deleted.")
         request = found
-    for saved in packed(await read(lambda: _saved(request.id, after))):
+    trace = await read(lambda: _saved(request.id))
+    for saved in packed(_after(trace.frames, after)):
         yield WireFrame(saved.last_seq, encode_frame(saved))
 
 
-def _saved(request_id: str, after: int) -> list[Frame]:
-    """The saved trace's frames after a seq."""
+def _saved(request_id: str) -> SharedTrace:
+    """The saved trace. Raises Unreadable."""
     try:
-        whole = load_frames(request_id)
+        trace = shared_traces().load(request_id)
     except TraceFileError as error:
         logger.warning("the saved trace of %s cannot be read: %s", request_id, error)
         raise Unreadable(f"The saved trace cannot be read: {error}") from None
-    if not whole:
+    if trace is None or not trace.frames:
         raise Unreadable("The trace of this request was deleted.")
+    return trace
+
+
+def _after(whole: list[Frame], after: int) -> list[Frame]:
+    """The frames after a seq."""
     if whole[-1].last_seq < after:
         # The log was lost and began again. Send its end under a number that is new to the reader.
         ends = [

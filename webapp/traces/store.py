@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 from django.db import transaction
@@ -53,6 +55,21 @@ def save_all_packed(packed: Sequence[tuple[Request, bytes]]) -> None:
 def _search_text(request: Request) -> str:
     prompt = request.input.messages[-1].content if request.input.messages else ""
     return f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
+
+
+class Edition(NamedTuple):
+    """A trace as it is saved now: another edition may have other events."""
+
+    request_id: str
+    saved_at: datetime
+    is_observed: bool
+    """The browser's own timing is there."""
+
+
+def edition_of(request_id: str) -> Edition | None:
+    """Return the edition of the saved trace; None when there is none."""
+    found = Trace.objects.filter(pk=request_id).values_list("saved_at", "observed__isnull").first()
+    return found and Edition(request_id, found[0], not found[1])
 
 
 def load_frames(request_id: str) -> list[Frame]:

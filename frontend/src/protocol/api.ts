@@ -1905,6 +1905,14 @@ export interface TokenizerQuery {
   v?: string;
 }
 
+/** The room that the user's saved traces take, and the quota for imports. */
+export interface TraceStorage {
+  /** All saved traces of the user, compressed as they are kept: own answers and imports. */
+  used_bytes: number;
+  /** An import beyond this is refused. Traces of own answers are always saved. */
+  limit_bytes: number;
+}
+
 /** One answer of a conversation. Figures are null without a request: it was imported, or its trace was deleted. */
 export interface Turn {
   usage: Usage | null;
@@ -2274,6 +2282,7 @@ export interface Operations {
   "DELETE /api/views/{view_id}": { answer: void; };
   "GET /api/shares": { answer: ShareList; };
   "DELETE /api/shares/{share_id}": { answer: void; };
+  "GET /api/storage": { answer: TraceStorage; };
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
   "GET /api/health": { answer: SystemHealth; };

@@ -271,6 +271,7 @@ export const api = {
   shares: () => call("GET /api/shares"),
   deleteShare: (share_id: number) => call("DELETE /api/shares/{share_id}", { path: { share_id } }),
   /** The rule in force; given days, also the traces that such a rule would delete. */
+  storage: () => call("GET /api/storage", {}),
   retention: (keep_days?: number) =>
     call("GET /api/retention", keep_days === undefined ? {} : { query: query({ keep_days }) }),
   setRetention: (keep_days: number | null) => call("PUT /api/retention", { body: { keep_days } }),

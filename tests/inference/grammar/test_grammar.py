@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 
 from inference.grammar.check import CheckFailed, ChecksBusy, GrammarCheck
 from inference.grammar.grammar import Grammar, Grammars
-from inference.grammar.vocabulary import Copy
+from inference.grammar.vocabulary import COPY
 from inference.protocol.failures import GrammarError, GrammarTooComplex
 from inference.protocol.request import SamplingParams
 from inference.sampling.errors import SamplingFailed
 from inference.sampling.sampler import Sampler
+from inference.sandbox.kept import Copy
 from inference.tokenization.tokenizer import Tokenizer
 from tests.processes import wait_until_gone
 
@@ -304,7 +305,7 @@ def test_no_process_is_left_behind_by_a_form_that_cannot_be_kept_to(grammars: Gr
 def test_a_process_that_never_answers_is_given_up_and_the_form_is_not_to_blame() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        grammar = Grammar(Copy(ours, patience_s=0.1), "", "regex", 8)
+        grammar = Grammar(Copy(ours, COPY, patience_s=0.1), "", "regex", 8)
         with pytest.raises(GrammarError, match=r"no reply in 0\.1 s\. Try again") as caught:
             grammar.allowed()
         assert caught.value.code == "internal"
@@ -315,7 +316,7 @@ def test_a_process_without_a_job_may_be_silent_for_longer_than_its_patience() ->
     mask = json.dumps({"mask": b64encode(b"\xff").decode(), "us": 1}).encode() + b"\n"
     ours, theirs = socket.socketpair()
     with theirs:
-        grammar = Grammar(Copy(ours, patience_s=2), "", "regex", 8)
+        grammar = Grammar(Copy(ours, COPY, patience_s=2), "", "regex", 8)
         assert theirs.recv(1 << 16)
         theirs.sendall(mask)
         assert grammar.allowed().all()

@@ -26,8 +26,10 @@ from webapp.traces import store
 from webapp.traces.export.formats import decode_file
 from webapp.traces.file import bundle, import_check
 from webapp.traces.file.archive import MAX_BYTES, Archive, TraceFileError
+from webapp.traces.imports.bounded_reading import bounded_reading
 from webapp.traces.library import listing as library
 from webapp.traces.library.copies import Digests, digests, find, find_import
+from webapp.traces.library.quota import QuotaExceeded, storage_of
 from webapp.traces.models import Entry, Import
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,7 +52,8 @@ class ImportedRequests(Result):
 def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedRequests]:
     """Import a trace (`.sgtrace`, `.json` or `.html`) or an archive's `.zip`.
 
-    200: all are known. 400 `invalid_trace`: nothing was imported. 429 `import_busy`: one import of a user at a time.
+    200: all are known. 400 `invalid_trace`, 413 `quota_exceeded`: nothing was imported. 429 `import_busy`: one import
+    of a user at a time.
     """
     owner = user_id(request)
     if (file.size or 0) > MAX_BYTES:
@@ -60,35 +63,40 @@ def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedReques
             taken = _import(owner, bytes(file.read()))
     except TraceFileError as error:
         raise ApiError(400, "invalid_trace", str(error), "file") from None
+    except QuotaExceeded as error:
+        raise ApiError(413, "quota_exceeded", str(error), "file") from None
     is_new = not all(each.is_known for each in taken)
     return Answer(ImportedRequests(requests=taken), status=201 if is_new else 200)
 
 
 def _import(owner: int, data: bytes) -> list[ImportedRequest]:
     """Raises TraceFileError."""
+    bounded_reading().check(data)
     return _import_bundle(owner, data) if data.startswith(bundle.MAGIC) else [_take(owner, decode_file(data))]
 
 
 def _import_bundle(owner: int, data: bytes) -> list[ImportedRequest]:
-    """Import all traces or none. Reads the file twice, to hold only one trace in memory. Raises TraceFileError.
+    """Import all traces or none, one in memory at a time. Raises TraceFileError.
 
     A crash may leave some of the traces saved; a second import finds them as known.
     """
-    for bundled, archive in bundle.read_bundle(data):
-        try:
-            import_check.check(archive)
-            checked_note(bundled.note)
-            checked_tags(bundled.tags, "tags")
-        except (TraceFileError, ApiError) as error:
-            raise TraceFileError(f"{bundled.file}: {error}") from None
     taken = list[ImportedRequest]()
     try:
         for bundled, archive in bundle.read_bundle(data):
+            _check_marks(bundled)
             taken.append(_take(owner, archive, bundled))
     except Exception:
         _take_back(taken)
         raise
     return taken
+
+
+def _check_marks(bundled: bundle.Bundled) -> None:
+    try:
+        checked_note(bundled.note)
+        checked_tags(bundled.tags, "tags")
+    except ApiError as error:
+        raise TraceFileError(f"{bundled.file}: {error}") from None
 
 
 def _take_back(taken: list[ImportedRequest]) -> None:
@@ -97,7 +105,7 @@ def _take_back(taken: list[ImportedRequest]) -> None:
 
 
 def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> ImportedRequest:
-    """Import one trace. A known trace keeps its owner's marks. Raises TraceFileError."""
+    """Import one trace. A known trace keeps its owner's marks. Raises TraceFileError, QuotaExceeded."""
     accepted, outcome = import_check.check(archive)
     told = digests(archive.frames)
     known = find(owner, accepted, told)
@@ -109,6 +117,7 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
         lock_user(owner)  # two simultaneous imports of the same file make one trace
         known = find_import(owner, told)
         if known is None:
+            storage_of(owner).check(len(blob))
             _save(request, blob, told, bundled)
     return _imported(known or request, is_known=known is not None)
 
