@@ -105,7 +105,7 @@ class Environment:
     stall_timeout_s: float
     """`SIGHTGLASS_STALL_TIMEOUT_S`, default `30`. After so many silent seconds a request fails whose worker
     has no heartbeat. One whose worker has a heartbeat fails after ten times as many."""
-    trace_quota_mb: int
+    trace_quota_bytes: int
     """`SIGHTGLASS_TRACE_QUOTA_MB`, default `2048`. A user whose saved traces take so many MiB imports no more.
 
     Traces of the user's own answers count, and are always saved.
@@ -184,7 +184,7 @@ def read_environment() -> Environment:
         policy_path=Path(policy) if policy else None,
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
-        trace_quota_mb=_number("SIGHTGLASS_TRACE_QUOTA_MB", 2048),
+        trace_quota_bytes=_number("SIGHTGLASS_TRACE_QUOTA_MB", 2048) << 20,
         otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
         email=_email(env.get("SIGHTGLASS_EMAIL_URL")),
         webhook_hosts=_listed(env.get("SIGHTGLASS_WEBHOOK_HOSTS", "").lower()),

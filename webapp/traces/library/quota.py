@@ -33,7 +33,7 @@ def storage_of(owner: int) -> Storage:
     """Add up the traces of the user's own answers and of imports. The database knows a length without the bytes."""
     traces = Trace.objects.filter(request__user_id=owner)
     used: int = traces.aggregate(used=Sum(Length("blob"), default=0))["used"]
-    return Storage(used, settings.ENVIRONMENT.trace_quota_mb << 20)
+    return Storage(used, settings.ENVIRONMENT.trace_quota_bytes)
 
 
 def _mib(num_bytes: int) -> str:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def alice(settings: object) -> Client:
     environment = settings.ENVIRONMENT  # type: ignore[attr-defined]
-    settings.ENVIRONMENT = replace(environment, trace_quota_mb=1)  # type: ignore[attr-defined]
+    settings.ENVIRONMENT = replace(environment, trace_quota_bytes=1 << 20)  # type: ignore[attr-defined]
     return signed_in("alice")
 
 
