@@ -98,7 +98,7 @@ def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
         case "refuse":
             settle(request.pk, _REFUSED)
         case "settle":
-            settle(request.pk)
+            dispatch.queue_report(request)
         case "generate":
             _generate(request)
 
@@ -117,7 +117,7 @@ def _generate(request: Request) -> None:
     log.fence(request.pk, request.attempt)
     events = _events(log.read(request.pk))
     if next_step(events) == "settle":
-        settle(request.pk)
+        dispatch.queue_report(request)
         return
     num_logged = len(events)
     if is_claimed and not any(isinstance(event, GenerationInterrupted) and event.attempt == lost for event in events):

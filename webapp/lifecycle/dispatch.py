@@ -21,7 +21,9 @@ _EXPIRY_S = 3600
 """Lifetime of a queued generation, in seconds. The watchdog has ended its request long before."""
 _PREPARATION_S = 5.0
 """A preparation takes milliseconds, or seconds where many wait."""
-_QUEUED_S = 2.0
+_REPORT_S = 10.0
+"""A settlement takes a fraction of a second, or seconds where many wait."""
+_QUEUED_S = 4.0
 """Interval at which a generation that no worker has claimed is looked for in its queue."""
 
 
@@ -46,6 +48,12 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], num_logged: i
     services.leases().grant(request.pk, request.attempt, _QUEUED_S)
     # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
     app.send_task("inference.generate", args=[payload], expires=_EXPIRY_S, argsrepr="", kwargsrepr="")
+
+
+def queue_report(request: Request) -> None:
+    """Queue the report that the generation is over, in place of one that was lost. Raises as queue_preparation."""
+    services.leases().grant(request.pk, request.attempt, _REPORT_S)
+    app.send_task("lifecycle.advance", args=[request.pk])
 
 
 def keep_waiting(request: Request) -> None:

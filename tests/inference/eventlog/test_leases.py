@@ -1,0 +1,38 @@
+"""Leases tell which requests are overdue, and a late worker cannot keep one that another attempt holds."""
+
+from __future__ import annotations
+
+import redis
+
+from inference.eventlog.leases import Holding, Leases
+
+LONG_S = 1000.0
+
+
+def test_a_request_is_overdue_once_its_deadline_has_passed(redis_client: redis.Redis) -> None:
+    leases = Leases(redis_client)
+    assert leases.grant("a", 1, LONG_S) and leases.grant("b", 1, -2) and leases.grant("c", 1, -1)
+    assert list(leases.overdue()) == ["b", "c"]
+    assert leases.renew([Holding("b", 1), Holding("c", 1)], LONG_S) == 2
+    assert leases.overdue() == {}
+
+
+def test_an_attempt_renews_only_what_it_holds(redis_client: redis.Redis) -> None:
+    leases = Leases(redis_client)
+    leases.grant("a", 2, -1)
+    assert not leases.grant("a", 1, LONG_S)
+    assert leases.renew([Holding("a", 1), Holding("a", 3), Holding("unknown", 1)], LONG_S) == 0
+    assert list(leases.overdue()) == ["a"]
+    assert leases.grant("a", 3, LONG_S)
+    assert leases.renew([Holding("a", 2)], -1) == 0
+    assert leases.overdue() == {}
+
+
+def test_an_ended_lease_leaves_nothing_and_is_not_renewed(redis_client: redis.Redis) -> None:
+    leases = Leases(redis_client)
+    leases.grant("a", 1, LONG_S)
+    assert leases.missing(["a", "b"]) == ["b"]
+    leases.end("a")
+    assert leases.renew([Holding("a", 1)], LONG_S) == 0
+    assert leases.missing(["a"]) == ["a"] and leases.missing([]) == []
+    assert redis_client.keys("*leases*") == []

@@ -1,0 +1,198 @@
+"""What is next for an open request is decided from its log, once, whatever was lost."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import redis
+from django.db import close_old_connections
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.eventlog.event_log import Fenced
+from inference.protocol.codec import decode_generation
+from inference.protocol.events import (
+    AnyEvent,
+    GenerationFinished,
+    GenerationInterrupted,
+    GenerationQueued,
+    GenerationResumed,
+    RequestFailed,
+    TextReleased,
+)
+from inference.protocol.request import Usage
+from tests.inference.worker.test_output_guard import token
+from tests.webapp.lifecycle.test_dispatch import body, kinds
+from webapp.lifecycle.advance import advance, is_to_blame
+from webapp.lifecycle.settle import settle
+from webapp.lifecycle.tasks import prepare
+from webapp.lifecycle.watch import Watch
+from webapp.requests import services
+from webapp.requests.models import Request
+
+database = pytest.mark.django_db(transaction=True)
+
+
+def attempts_in(client: redis.Redis) -> list[int]:
+    """Attempts of the queued generations, in order."""
+    messages: Any = client.lrange("generate", 0, -1)
+    found = []
+    for _ in messages:
+        client.lmove("generate", "generate", "RIGHT", "LEFT")
+        found.append(decode_generation(body(client, "generate")[0]).attempt)
+    return found
+
+
+def append(request: Request, *events: AnyEvent) -> None:
+    request.refresh_from_db()
+    services.event_log().append(request.pk, events, request.attempt)
+
+
+def overdue() -> list[str]:
+    return list(services.leases().overdue())
+
+
+@database
+def test_a_lost_preparation_is_queued_again(request_: Request, redis_client: redis.Redis) -> None:
+    advance(request_.pk)
+    assert body(redis_client, "prepare") == [request_.pk]
+    prepare(request_.pk)
+    assert attempts_in(redis_client) == [1]
+
+
+@database
+def test_a_generation_waits_in_its_queue_and_is_queued_again_when_its_message_is_lost(
+    request_: Request, redis_client: redis.Redis
+) -> None:
+    prepare(request_.pk)
+    advance(request_.pk)
+    assert attempts_in(redis_client) == [1]
+    redis_client.delete("generate")
+    advance(request_.pk)
+    assert attempts_in(redis_client) == [2]
+    assert GenerationInterrupted not in kinds(request_)
+    with pytest.raises(Fenced):
+        services.event_log().claim(request_.pk, 1)
+
+
+@database
+def test_a_lost_workers_answer_goes_to_another_with_the_same_prompt(
+    request_: Request, redis_client: redis.Redis
+) -> None:
+    prepare(request_.pk)
+    first = decode_generation(body(redis_client, "generate")[0])
+    redis_client.delete("generate")
+    assert services.event_log().claim(request_.pk, 1)
+    append(request_, token(0, b"x"), TextReleased(at=9, text="x", num_tokens=1))
+    advance(request_.pk)
+    second = decode_generation(body(redis_client, "generate")[0])
+    assert (first.is_resumed, second.is_resumed) == (False, True)
+    assert (first.prompt_ids, first.params, first.kept_ids) == (second.prompt_ids, second.params, second.kept_ids)
+    assert kinds(request_)[-2:] == [GenerationInterrupted, GenerationQueued]
+    assert second.log_seq == services.event_log().last_seq(request_.pk)
+
+
+@database
+def test_of_two_watchdogs_one_takes_over(request_: Request, redis_client: redis.Redis) -> None:
+    prepare(request_.pk)
+    redis_client.delete("generate")
+    services.event_log().claim(request_.pk, 1)
+
+    def watch() -> None:
+        advance(request_.pk)
+        close_old_connections()
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(watch) for _ in range(4)]:
+            done.result()
+    attempts = attempts_in(redis_client)
+    assert sorted(set(attempts)) == attempts  # each attempt is queued once at most
+    request_.refresh_from_db()
+    assert attempts[-1] == request_.attempt
+
+
+@database
+def test_a_lost_report_is_sent_again_and_a_settled_request_has_no_lease(
+    request_: Request, redis_client: redis.Redis
+) -> None:
+    prepare(request_.pk)
+    append(request_, GenerationFinished(at=9, finish_reason="stop", usage=Usage(), prefill_us=0, decode_us=0))
+    advance(request_.pk)
+    assert body(redis_client, "settle") == [request_.pk]
+    settle(request_.pk)
+    request_.refresh_from_db()
+    assert request_.status == "done"
+    assert services.leases().missing([request_.pk]) == [request_.pk]
+
+
+@database
+def test_a_request_that_ended_two_workers_is_refused_by_name(request_: Request, redis_client: redis.Redis) -> None:
+    prepare(request_.pk)
+    for attempt in (1, 2):
+        redis_client.delete("generate")
+        services.event_log().claim(request_.pk, attempt)
+        if attempt > 1:
+            append(request_, GenerationResumed(at=9, attempt=attempt, worker="w", num_tokens=0))
+        advance(request_.pk)
+    request_.refresh_from_db()
+    assert (request_.status, request_.error_code) == ("failed", "ended_workers")
+    assert kinds(request_)[-1] is RequestFailed and redis_client.llen("generate") == 0
+
+
+@database
+def test_a_watchdog_acts_on_the_second_look_at_a_deadline(request_: Request, redis_client: redis.Redis) -> None:
+    watch = Watch()
+    services.leases().grant(request_.pk, 1, 0)
+    watch.advance_overdue()
+    assert redis_client.llen("prepare") == 0
+    services.leases().grant(request_.pk, 1, -1)  # renewed, and overdue again
+    watch.advance_overdue()
+    assert redis_client.llen("prepare") == 0
+    watch.advance_overdue()
+    assert redis_client.llen("prepare") == 1
+
+
+@database
+def test_an_open_request_without_a_lease_gets_one(request_: Request) -> None:
+    assert overdue() == []
+    Watch().attend_all()
+    assert overdue() == [request_.pk]
+
+
+@database
+def test_the_lease_of_a_request_that_is_gone_is_removed(request_: Request) -> None:
+    request_id = request_.pk
+    services.leases().grant(request_id, 1, 0)
+    request_.delete()
+    advance(request_id)
+    assert overdue() == []
+
+
+def lost(attempt: int) -> GenerationInterrupted:
+    return GenerationInterrupted(at=0, attempt=attempt, cause="lost", silent_us=0)
+
+
+def resumed(attempt: int) -> GenerationResumed:
+    return GenerationResumed(at=0, attempt=attempt, num_tokens=0)
+
+
+def test_an_attempt_lost_before_its_turn_is_not_to_blame() -> None:
+    assert not is_to_blame([lost(1), lost(2), lost(3)])
+    assert is_to_blame([lost(1), resumed(2), lost(2)])
+    assert is_to_blame([lost(1), lost(2), resumed(3), lost(3)])
+    assert not is_to_blame([lost(1), resumed(2), token(0, b"x"), lost(2)])
+
+
+@given(st.lists(st.sampled_from(["lost", "stopped", "token"]), max_size=20))
+def test_blame_needs_two_losses_in_a_row_or_many_in_all(story: list[str]) -> None:
+    events: list[AnyEvent] = []
+    for attempt, what in enumerate(story, 1):
+        if what == "token":
+            events.append(token(attempt, b"x"))
+            continue
+        events += [resumed(attempt), GenerationInterrupted(at=0, attempt=attempt, cause=what, silent_us=0)]  # type: ignore[arg-type]
+    rows = [what for what in story if what != "stopped"]
+    streak = len(rows) - 1 - max((at for at, what in enumerate(rows) if what == "token"), default=-1)
+    assert is_to_blame(events) == (streak >= 2 or rows.count("lost") >= 8)
