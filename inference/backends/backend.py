@@ -24,7 +24,7 @@ class AlreadyRunning(Exception):
     def __init__(self, request: GenerationRequest) -> None:
         """request: the one that is running."""
         super().__init__(f"{request.request_id} is running already")
-        self.attempt = request.attempt
+        self.request = request
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Backend(Protocol):
     def submit(self, job: Job) -> None:
         """Raises AlreadyRunning."""
 
-    def finish(self, request_id: str, reason: FinishReason) -> None:
-        """End a request soon, for a reason found outside the back end."""
+    def finish(self, request: GenerationRequest, reason: FinishReason) -> None:
+        """End this attempt of a request soon, for a reason found outside the back end."""
 
     def take(self, request_id: str, command: StepCommand) -> None:
         """Step mode: apply a person's command to an answer."""

@@ -18,7 +18,7 @@ from inference.backends.remote_stream import Patience, RemoteStream
 from inference.backends.server import Server, Vocabulary
 from inference.backends.token_table import TokenTable
 from inference.engine.step_output import StepOutput
-from inference.protocol.request import FinishReason, StepCommand, Usage
+from inference.protocol.request import FinishReason, GenerationRequest, StepCommand, Usage
 from inference.protocol.snapshot import Work
 
 logger = logging.getLogger(__name__)
@@ -114,9 +114,14 @@ class RemoteBackend(threading.Thread):
             self._jobs[request_id] = job
             self._loop.call_soon_threadsafe(self._start_stream, job)
 
-    def finish(self, request_id: str, reason: FinishReason) -> None:
-        """End a request soon. Any thread may call this."""
-        self._tell(lambda: self._end(request_id, reason))
+    def finish(self, request: GenerationRequest, reason: FinishReason) -> None:
+        """End this attempt of a request soon. Any thread may call this."""
+        self._tell(lambda: self._finish(request, reason))
+
+    def _finish(self, request: GenerationRequest, reason: FinishReason) -> None:
+        job = self._jobs.get(request.request_id)
+        if job is not None and job.request.attempt == request.attempt:
+            self._end(request.request_id, reason)
 
     def take(self, request_id: str, command: StepCommand) -> None:
         """Do nothing: step-mode requests are refused."""

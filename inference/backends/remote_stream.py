@@ -76,10 +76,10 @@ class RemoteStream:
     async def run(self, client: httpx.AsyncClient) -> None:
         """Deliver the answer and its end, an error's included. A cancelled run delivers no end: see `end`."""
         try:
-            self._check()
             if reason := self._ended_before():
                 self.end(reason)
                 return
+            self._check()
             await self._read(client)
             self.end(self._finish_reason)
         except BackendError as error:

@@ -39,6 +39,14 @@ local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
 return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms, 'WITHSCORES', 'LIMIT', 0, ARGV[1])
 """
 
+# KEYS: deadlines. ARGV: request, the deadline that was seen, duration in ms. Returns 1 to the first of several callers.
+_TAKE = """
+if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '-1') ~= tonumber(ARGV[2]) then return 0 end
+local now = redis.call('TIME')
+redis.call('ZADD', KEYS[1], now[1] * 1000 + math.floor(now[2] / 1000) + tonumber(ARGV[3]), ARGV[1])
+return 1
+"""
+
 _MOST_OVERDUE = 1000
 """Requests returned at once. The next call finds the rest."""
 
@@ -60,6 +68,7 @@ class Leases:
         self._client = client
         self._write = client.register_script(_WRITE)
         self._overdue = client.register_script(_OVERDUE)
+        self._take = client.register_script(_TAKE)
 
     def grant(self, request_id: str, attempt: int, duration_s: float) -> bool:
         """Give the lease to an attempt for duration_s from now. Return False where a later attempt holds it."""
@@ -87,6 +96,10 @@ class Leases:
         """Return the requests whose deadline has passed, and the deadlines."""
         rows: Any = self._overdue(keys=[LEASES], args=[_MOST_OVERDUE])
         return {rows[at].decode(): float(rows[at + 1]) for at in range(0, len(rows), 2)}
+
+    def take(self, request_id: str, deadline: float, duration_s: float) -> bool:
+        """Move an overdue request's deadline to duration_s from now; False where another caller moved it before."""
+        return bool(self._take(keys=[LEASES], args=[request_id, deadline, round(duration_s * 1000)]))
 
     def missing(self, request_ids: Sequence[str]) -> list[str]:
         """Return those of the requests that have no lease."""

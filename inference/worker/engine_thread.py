@@ -18,7 +18,7 @@ from inference.engine.step_output import StepOutput
 from inference.eventlog.event_log import EventLog
 from inference.protocol.events import TokenSampled
 from inference.protocol.failures import FailureCode
-from inference.protocol.request import FinishReason, StepCommand, Usage
+from inference.protocol.request import FinishReason, GenerationRequest, StepCommand, Usage
 from inference.protocol.snapshot import Work
 from inference.worker.cancel_flags import CancelFlags
 
@@ -110,9 +110,14 @@ class EngineThread(threading.Thread):
             self._jobs[request_id] = job
         self._inbox.put(lambda: self._submit(job))
 
-    def finish(self, request_id: str, reason: FinishReason) -> None:
-        """End a request before the next step. Any thread may call this."""
-        self._inbox.put(lambda: self.engine.finish(request_id, reason))
+    def finish(self, request: GenerationRequest, reason: FinishReason) -> None:
+        """End this attempt of a request before the next step. Any thread may call this."""
+        self._inbox.put(lambda: self._finish(request, reason))
+
+    def _finish(self, request: GenerationRequest, reason: FinishReason) -> None:
+        job = self._jobs.get(request.request_id)
+        if job is not None and job.request.attempt == request.attempt:
+            self.engine.finish(request.request_id, reason)
 
     def take(self, request_id: str, command: StepCommand) -> None:
         """Step mode: apply a person's command to an answer. Any thread may call this."""

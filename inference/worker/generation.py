@@ -46,6 +46,8 @@ from inference.worker.resumption import Resumption, permitted, resumption_of
 _ALIVE_CHECK_S = 1.0
 _COMMANDS_S = 0.04
 """Step mode: interval between reads of a person's commands; people do not notice so short a delay."""
+_WAITING_S = 5.0
+"""Interval at which a resumed answer says that it waits for its turn."""
 _TAKE_OVER_S = 10.0
 """Longest wait for the end of an earlier attempt in the same worker."""
 _IDLE_S = 600.0
@@ -149,6 +151,9 @@ class Generation:
         while not self._services.resuming.acquire(timeout=self._alive_check_s):
             if self._services.backend.is_stopping:
                 self._interrupt("stopped")
+            if self._clock.at() > self._reported_at + _WAITING_S * 1e6:  # a silent request would count as lost
+                self._reported_at = self._clock.at()
+                self._append([GenerationQueued(at=self._reported_at, attempt=self._request.attempt, queue_depth=None)])
         self._is_on_trial = True
         if not self._services.backend.is_alive():
             self._interrupt("lost")
@@ -172,9 +177,9 @@ class Generation:
                 self._services.backend.submit(self._job)
                 return
             except AlreadyRunning as error:
-                if error.attempt >= self._request.attempt or time.monotonic() > deadline:
+                if error.request.attempt >= self._request.attempt or time.monotonic() > deadline:
                     raise
-                self._services.backend.finish(self._request.request_id, "abort")
+                self._services.backend.finish(error.request, "abort")
                 time.sleep(_COMMANDS_S)
 
     def _run(self) -> Failure | None:
@@ -191,7 +196,7 @@ class Generation:
                     return self._failure(output)
         except Exception:
             # No task would read the engine's further outputs.
-            self._services.backend.finish(self._request.request_id, "abort")
+            self._services.backend.finish(self._request, "abort")
             raise
 
     def _next(self) -> StepOutput:
@@ -219,7 +224,7 @@ class Generation:
             self._is_given_up = True
             cancelled = RequestCancelled(at=self._clock.at(), by=_NO_CHOICE)
             self._append([cancelled])
-            backend.finish(request_id, "abort")
+            backend.finish(self._request, "abort")
 
     def _take_up_commands(self, position: int) -> None:
         """Step mode, resumed: run on as far as the commands before the first proposal allow."""
@@ -297,11 +302,11 @@ class Generation:
 
     def _end_early(self) -> None:
         if self._guard.is_blocked:
-            self._services.backend.finish(self._request.request_id, "content_filter")
+            self._services.backend.finish(self._request, "content_filter")
         elif self._guard.is_stopped:
-            self._services.backend.finish(self._request.request_id, "stop")
+            self._services.backend.finish(self._request, "stop")
         elif self._guard.is_repeating:
-            self._services.backend.finish(self._request.request_id, "repetition")
+            self._services.backend.finish(self._request, "repetition")
 
     def _started(self, output: StepOutput) -> GenerationStarted:
         self._is_started = True

@@ -69,12 +69,3 @@ def test_an_answer_whose_log_is_lost_in_its_middle_ends_by_name_and_costs_nothin
     assert (shown["status"], shown["error"]["code"], shown["cost_nano"]) == ("failed", "log_lost", None)
     saved = list(processes.events(request_id))
     assert [event["type"] for event in saved] == ["request.accepted", "request.failed"]
-
-
-def test_a_request_whose_message_died_with_its_worker_is_prepared_by_the_next(processes: Processes) -> None:
-    kill(processes.lifecycle)
-    request_id = processes.send("Hello", max_tokens=5)
-    with closing(redis.from_url(processes.redis_url)) as client:
-        assert client.delete("prepare") == 1
-    processes.lifecycle = processes.start_lifecycle()
-    assert processes.settled(request_id)["status"] == "done"

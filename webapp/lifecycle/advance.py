@@ -67,8 +67,13 @@ def next_step(events: Sequence[AnyEvent]) -> Step:
     return "generate" if any(isinstance(event, PromptTokenized) for event in events) else "prepare"
 
 
-def report(request_id: str, failure: Failure | None) -> None:
-    """Carry on a request whose worker reports that its generation is over, or why it failed."""
+def report(request_id: str, failure: Failure | None, attempt: int) -> None:
+    """Carry on a request whose worker reports that its generation is over, or why it failed.
+
+    A failure of an attempt that another one has taken over from changes nothing.
+    """
+    if failure is not None and Request.objects.filter(pk=request_id, attempt__gt=attempt).exists():
+        return
     frames = services.event_log().read(request_id)
     if failure is not None or next_step(_events(frames)) in ("begin", "settle"):
         settle(request_id, failure, frames)
@@ -105,29 +110,37 @@ def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
 
 def _generate(request: Request) -> None:
     """Let the attempt wait in its queue, or take over from it."""
-    is_claimed = services.event_log().is_claimed(request.pk, request.attempt)
-    if not is_claimed and dispatch.num_waiting():
+    log = services.event_log()
+    if not log.is_claimed(request.pk, request.attempt) and dispatch.num_waiting():
         dispatch.keep_waiting(request)
         return
     lost = request.attempt
     if not Request.objects.filter(pk=request.pk, attempt=lost, finished_at=None).update(attempt=F("attempt") + 1):
         return
     request.attempt += 1
-    log = services.event_log()
     log.fence(request.pk, request.attempt)
     events = _events(log.read(request.pk))
     if next_step(events) == "settle":
         dispatch.queue_report(request)
         return
     num_logged = len(events)
-    if is_claimed and not any(isinstance(event, GenerationInterrupted) and event.attempt == lost for event in events):
-        events.append(interruption(events, lost, RequestClock(request.accepted_unix_us).at()))
+    ended = lost if log.is_claimed(request.pk, lost) else last_begun(events)
+    told = {event.attempt for event in events if isinstance(event, GenerationInterrupted)}
+    if ended is not None and ended not in told:
+        events.append(interruption(events, ended, RequestClock(request.accepted_unix_us).at()))
     logger.warning("attempt %d takes over %s", request.attempt, request.pk)
     if is_to_blame(events):
-        log.append(request.pk, events[num_logged:], request.attempt, num_logged, is_next=True)
+        if new := events[num_logged:]:
+            log.append(request.pk, new, request.attempt, num_logged, is_next=True)
         settle(request.pk, _ENDED_WORKERS)
     else:
         dispatch.queue_generation(request, events, num_logged)
+
+
+def last_begun(events: Sequence[AnyEvent]) -> int | None:
+    """Return the last attempt whose engine began; None: none did. Pure."""
+    begun = [event.attempt for event in events if isinstance(event, GenerationStarted | GenerationResumed)]
+    return begun[-1] if begun else None
 
 
 def interruption(events: Sequence[AnyEvent], attempt: int, at: int) -> GenerationInterrupted:

@@ -11,6 +11,8 @@ from inference.protocol.events import (
     ContextAssembled,
     GenerationForked,
     GenerationInterrupted,
+    GenerationResumed,
+    GenerationStarted,
     PromptTokenized,
     first,
 )
@@ -18,6 +20,9 @@ from inference.protocol.request import GenerationRequest, SamplingParams
 from webapp.requests.input import is_stepped
 from webapp.requests.models import Request
 from webapp.safety.in_force import saved_policy
+
+_BEGUN = (GenerationStarted, GenerationResumed, GenerationInterrupted)
+"""Events after which the log may have tokens of the answer."""
 
 
 def generation_request(request: Request, events: Sequence[AnyEvent]) -> GenerationRequest:
@@ -38,5 +43,5 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         accepted_unix_us=request.accepted_unix_us,
         principal=request.principal,
         is_stepped=is_stepped(request.input),
-        is_resumed=any(isinstance(event, GenerationInterrupted) for event in events),
+        is_resumed=any(isinstance(event, _BEGUN) for event in events),
     )

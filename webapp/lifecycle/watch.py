@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import close_old_connections
@@ -39,6 +40,10 @@ logger = logging.getLogger(__name__)
 
 _LOOK_S = 0.25
 """Interval between looks at the leases: one short call to Redis."""
+_PATIENCE_S = 0.6
+"""Longer than a worker's interval between renewals."""
+_HOLD_S = 5.0
+"""Time for one watchdog to carry a request on."""
 _UPKEEP_S = 3600.0
 """Retention rules count in days, so an hourly check is enough."""
 _HANG_FACTOR = 10
@@ -87,6 +92,13 @@ class _Sight:
     since: float
 
 
+class _Overdue(NamedTuple):
+    """A deadline that has passed, and the moment at which it was first seen to have."""
+
+    deadline: float
+    since: float
+
+
 class Watch:
     """One watchdog's sight of the open requests; one thread at a time may use it."""
 
@@ -94,19 +106,23 @@ class Watch:
         """now: the clock by which silence is measured, in seconds."""
         self._now = now
         self._sights: dict[str, _Sight] = {}
-        self._overdue: dict[str, float] = {}
+        self._overdue: dict[str, _Overdue] = {}
 
     def advance_overdue(self) -> None:
-        """Carry on the requests whose lease ran out, by the second look at the same deadline.
+        """Carry on the requests whose deadline was seen to be over for longer than a renewal takes to come.
 
-        Redis may have stood still. Renewals that waited for it then come between the two looks.
+        Redis or the machine may have stood still, and renewals come after it. One of several watchdogs takes a request.
         """
-        found = services.leases().overdue()
-        certain = [pk for pk, deadline in found.items() if self._overdue.get(pk) == deadline]
-        self._overdue = found
-        for request_id in certain:
+        now, before = self._now(), self._overdue
+        self._overdue = {
+            pk: seen if (seen := before.get(pk)) and seen.deadline == deadline else _Overdue(deadline, now)
+            for pk, deadline in services.leases().overdue().items()
+        }
+        certain = [(pk, seen.deadline) for pk, seen in self._overdue.items() if now - seen.since >= _PATIENCE_S]
+        for request_id, deadline in certain:
             try:
-                advance(request_id)
+                if services.leases().take(request_id, deadline, _HOLD_S):
+                    advance(request_id)
             except Exception:
                 logger.exception("%s could not be carried on", request_id)
 

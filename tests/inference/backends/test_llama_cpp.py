@@ -157,8 +157,8 @@ def test_a_reason_found_outside_ends_the_request(server: Server, start: Start, t
     backend, running = start(server), job(tokenizer, max_tokens=400)
     backend.submit(running)
     running.outputs.get(timeout=120)
-    backend.finish("a", "content_filter")
-    backend.finish("a", "stop")
+    backend.finish(running.request, "content_filter")
+    backend.finish(running.request, "stop")
     assert outputs_of(running)[-1].finish_reason == "content_filter"
 
 

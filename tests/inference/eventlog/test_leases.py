@@ -36,3 +36,13 @@ def test_an_ended_lease_leaves_nothing_and_is_not_renewed(redis_client: redis.Re
     assert leases.renew([Holding("a", 1)], LONG_S) == 0
     assert leases.missing(["a"]) == ["a"] and leases.missing([]) == []
     assert redis_client.keys("*leases*") == []
+
+
+def test_of_several_watchdogs_one_takes_an_overdue_request(redis_client: redis.Redis) -> None:
+    leases = Leases(redis_client)
+    leases.grant("a", 1, -1)
+    ((request_id, deadline),) = leases.overdue().items()
+    assert [leases.take(request_id, deadline, LONG_S) for _ in range(3)] == [True, False, False]
+    assert leases.overdue() == {}
+    leases.end("a")
+    assert not leases.take("a", deadline, LONG_S)

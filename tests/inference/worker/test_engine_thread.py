@@ -142,6 +142,14 @@ def test_a_second_delivery_disturbs_nobody(thread: EngineThread, tokenizer: Toke
     assert end_of(again).finish_reason == "length"
 
 
+def test_an_end_meant_for_an_earlier_attempt_leaves_the_later_one(thread: EngineThread, tokenizer: Tokenizer) -> None:
+    earlier = job(tokenizer, "a")
+    later = replace(earlier, request=msgspec.structs.replace(earlier.request, attempt=2))
+    thread.submit(later)
+    thread.finish(earlier.request, "abort")
+    assert end_of(later).finish_reason == "length"
+
+
 def test_a_log_that_is_away_stops_no_answer(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer) -> None:
     log.is_broken = True
     running = job(tokenizer, "a")
@@ -209,7 +217,7 @@ def test_a_step_that_fails_loses_no_end(
     over, running, later = (job(tokenizer, name) for name in "abc")
     for each in (over, running):
         thread.submit(each)
-    thread.finish("a", "stop")
+    thread.finish(over.request, "stop")
     with monkeypatch.context() as patch:
         patch.setattr(engine.runner, "run", lambda _step: 1 / 0)
         thread.turn()
@@ -471,7 +479,7 @@ class Preempting:
         self.num_looks += 1
         return self.num_looks < 100
 
-    def finish(self, request_id: str, reason: FinishReason) -> None:
+    def finish(self, request: GenerationRequest, reason: FinishReason) -> None:
         pass
 
     def stop(self, message: str) -> None:

@@ -22,10 +22,12 @@ from inference.protocol.events import (
     RequestFailed,
     TextReleased,
 )
+from inference.protocol.failures import LOG_LOST
 from inference.protocol.request import Usage
 from tests.inference.worker.test_output_guard import token
 from tests.webapp.lifecycle.test_dispatch import body, kinds
-from webapp.lifecycle.advance import advance, is_to_blame
+from tests.webapp.watching import StillClock
+from webapp.lifecycle.advance import advance, is_to_blame, report
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import Watch
@@ -48,6 +50,10 @@ def attempts_in(client: redis.Redis) -> list[int]:
 def append(request: Request, *events: AnyEvent) -> None:
     request.refresh_from_db()
     services.event_log().append(request.pk, events, request.attempt)
+
+
+def events_of(request: Request) -> list[AnyEvent]:
+    return [event for frame in services.event_log().read(request.pk) for event in frame.events]
 
 
 def overdue() -> list[str]:
@@ -142,16 +148,57 @@ def test_a_request_that_ended_two_workers_is_refused_by_name(request_: Request, 
 
 
 @database
-def test_a_watchdog_acts_on_the_second_look_at_a_deadline(request_: Request, redis_client: redis.Redis) -> None:
-    watch = Watch()
+def test_a_watchdog_acts_on_a_deadline_that_stays_over(request_: Request, redis_client: redis.Redis) -> None:
+    clock = StillClock()
+    watch = Watch(clock)
+
+    def queued_after(seconds: float) -> int:
+        clock.now += seconds
+        watch.advance_overdue()
+        num: Any = redis_client.llen("prepare")
+        return int(num)
+
     services.leases().grant(request_.pk, 1, 0)
-    watch.advance_overdue()
-    assert redis_client.llen("prepare") == 0
+    assert (queued_after(0), queued_after(0.3)) == (0, 0)
     services.leases().grant(request_.pk, 1, -1)  # renewed, and overdue again
-    watch.advance_overdue()
-    assert redis_client.llen("prepare") == 0
-    watch.advance_overdue()
-    assert redis_client.llen("prepare") == 1
+    assert (queued_after(0.5), queued_after(0.3), queued_after(1), queued_after(1)) == (0, 0, 1, 1)
+
+
+@database
+def test_an_answer_whose_take_over_died_half_way_is_still_resumed(request_: Request, redis_client: redis.Redis) -> None:
+    prepare(request_.pk)
+    redis_client.delete("generate")
+    services.event_log().claim(request_.pk, 1)
+    append(request_, GenerationResumed(at=8, attempt=1, num_tokens=0), token(0, b"x"))
+    Request.objects.filter(pk=request_.pk).update(attempt=2)  # the watchdog died before it told the log
+    advance(request_.pk)
+    assert decode_generation(body(redis_client, "generate")[0]).is_resumed
+    told = [event for event in events_of(request_) if isinstance(event, GenerationInterrupted)]
+    assert [event.attempt for event in told] == [1]
+
+
+@database
+def test_a_failure_of_an_attempt_that_was_taken_over_changes_nothing(request_: Request) -> None:
+    prepare(request_.pk)
+    services.event_log().claim(request_.pk, 1)
+    Request.objects.filter(pk=request_.pk).update(attempt=2)
+    report(request_.pk, LOG_LOST, 1)
+    request_.refresh_from_db()
+    assert not request_.is_settled
+    report(request_.pk, LOG_LOST, 2)
+    request_.refresh_from_db()
+    assert request_.error_code == "log_lost"
+
+
+@database
+def test_two_ends_that_a_worker_told_itself_refuse_the_request(request_: Request, redis_client: redis.Redis) -> None:
+    prepare(request_.pk)
+    services.event_log().claim(request_.pk, 1)
+    append(request_, lost(1), resumed(1), lost(1))
+    redis_client.delete("generate")
+    advance(request_.pk)
+    request_.refresh_from_db()
+    assert request_.error_code == "ended_workers"
 
 
 @database
