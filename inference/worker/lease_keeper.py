@@ -16,7 +16,7 @@ from inference.eventlog.leases import Holding, Leases
 logger = logging.getLogger(__name__)
 
 _LEASE_S = 1.6
-"""A worker that is silent for so long has lost its requests: an answer's pause when its worker dies."""
+"""A worker that renews no lease for so long loses its requests. An answer pauses for about as long."""
 _RENEWAL_S = 0.4
 _REPORT_S = 5.0
 """Time for the report of an answer's end to be acted on."""
@@ -63,5 +63,5 @@ class LeaseKeeper(threading.Thread):
                 held = list(self._held)
             try:
                 self._leases.renew(held, _LEASE_S)
-            except Exception as error:  # whatever it is, the next renewal may succeed
+            except Exception as error:  # the next renewal may succeed
                 logger.warning("leases could not be renewed: %s", error)

@@ -89,7 +89,7 @@ def preview(conversation: Conversation, parent: Message | None, text: str, param
         ids = assembled.prompt.ids
         cached = num_cached(ids, conversation.model, f"user:{conversation.user_id}")
         context = context_event(assembled, 0, 0)
-        num_output = most_output(assembled, params)
+        num_output = most_output(assembled.window, len(assembled.prompt.ids), params)
         return Preview(
             window=context.window,
             reserved_output=context.reserved_output,

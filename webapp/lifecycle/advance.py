@@ -5,9 +5,9 @@
     its prompt                        generate: a worker claims the attempt, or a new attempt takes over from a lost one
     its generation's end              settle
 
-An attempt is taken over in this order, so that two watchdogs, a late worker and a death at any point do no harm: one
-conditional update of the row chooses the attempt's number, the log is fenced by it, the log is read to its end, and
-what is next is appended and queued. See docs/decisions/0078-an-answer-outlives-its-worker.md.
+The order of a take-over makes two watchdogs, a late worker and a death at any point harmless. One conditional update of
+the row chooses the attempt's number. The log is fenced by that number, and then read to its end. The next step is
+appended and queued last. See docs/decisions/0078-an-answer-outlives-its-worker.md.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from inference.protocol.events import (
     first,
 )
 from inference.protocol.request import GenerationRequest, SamplingParams
+from webapp.lifecycle.packing import most_output
 from webapp.requests.input import is_stepped
 from webapp.requests.models import Request
 from webapp.safety.in_force import saved_policy
@@ -27,18 +28,19 @@ _BEGUN = (GenerationStarted, GenerationResumed, GenerationInterrupted)
 
 def generation_request(request: Request, events: Sequence[AnyEvent]) -> GenerationRequest:
     """Return the request's generation. events: its log, which has its prompt."""
-    context, prompt, forked = (first(events, kind) for kind in (ContextAssembled, PromptTokenized, GenerationForked))
-    assert isinstance(context, ContextAssembled) and isinstance(prompt, PromptTokenized)
+    context, prompt = first(events, ContextAssembled), first(events, PromptTokenized)
+    assert context is not None and prompt is not None
+    forked = first(events, GenerationForked)
     params = msgspec.convert(request.params, SamplingParams)
-    most = min(params.max_tokens, context.window - len(prompt.ids))
+    most = most_output(context.window, len(prompt.ids), params)
     return GenerationRequest(
         request_id=request.pk,
         attempt=request.attempt,
         policy=saved_policy(),
         model=request.model,
         prompt_ids=prompt.ids,
-        kept_ids=forked.ids if isinstance(forked, GenerationForked) else (),
-        kept_text=forked.text if isinstance(forked, GenerationForked) else "",
+        kept_ids=forked.ids if forked else (),
+        kept_text=forked.text if forked else "",
         params=msgspec.structs.replace(params, max_tokens=most),
         accepted_unix_us=request.accepted_unix_us,
         principal=request.principal,

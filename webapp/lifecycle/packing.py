@@ -36,6 +36,6 @@ def context_event(assembled: Assembled, at: int, duration_us: int) -> ContextAss
     )
 
 
-def most_output(assembled: Assembled, params: SamplingParams) -> int:
+def most_output(window: int, num_prompt_tokens: int, params: SamplingParams) -> int:
     """Most tokens that the answer may have: the lesser of max_tokens and the window's room."""
-    return min(params.max_tokens, assembled.window - len(assembled.prompt.ids))
+    return min(params.max_tokens, window - num_prompt_tokens)

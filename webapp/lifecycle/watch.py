@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.conf import settings
@@ -84,19 +83,16 @@ def keep_up() -> int:
     return num_deleted
 
 
-@dataclass(frozen=True)
-class _Sight:
-    """The end of a request's log, and the moment at which it was first seen."""
+class _Sight(NamedTuple):
+    """A figure of a request, such as its log's last seq, and the moment since which it is the same."""
 
-    seq: int
+    value: float
     since: float
 
-
-class _Overdue(NamedTuple):
-    """A deadline that has passed, and the moment at which it was first seen to have."""
-
-    deadline: float
-    since: float
+    @classmethod
+    def of(cls, value: float, before: _Sight | None, now: float) -> _Sight:
+        """before: the last sight of the same figure."""
+        return before if before is not None and before.value == value else cls(value, now)
 
 
 class Watch:
@@ -106,7 +102,7 @@ class Watch:
         """now: the clock by which silence is measured, in seconds."""
         self._now = now
         self._sights: dict[str, _Sight] = {}
-        self._overdue: dict[str, _Overdue] = {}
+        self._overdue: dict[str, _Sight] = {}
 
     def advance_overdue(self) -> None:
         """Carry on the requests whose deadline was seen to be over for longer than a renewal takes to come.
@@ -115,10 +111,9 @@ class Watch:
         """
         now, before = self._now(), self._overdue
         self._overdue = {
-            pk: seen if (seen := before.get(pk)) and seen.deadline == deadline else _Overdue(deadline, now)
-            for pk, deadline in services.leases().overdue().items()
+            pk: _Sight.of(deadline, before.get(pk), now) for pk, deadline in services.leases().overdue().items()
         }
-        certain = [(pk, seen.deadline) for pk, seen in self._overdue.items() if now - seen.since >= _PATIENCE_S]
+        certain = [(pk, sight.value) for pk, sight in self._overdue.items() if now - sight.since >= _PATIENCE_S]
         for request_id, deadline in certain:
             try:
                 if services.leases().take(request_id, deadline, _HOLD_S):
@@ -151,10 +146,9 @@ class Watch:
 
     def _silent_s(self, request_id: str, seq: int) -> float:
         """The time since the log's last event was first seen."""
-        sight = self._sights.get(request_id)
-        if sight is None or sight.seq != seq:
-            sight = self._sights[request_id] = _Sight(seq, self._now())
-        return self._now() - sight.since
+        now = self._now()
+        sight = self._sights[request_id] = _Sight.of(seq, self._sights.get(request_id), now)
+        return now - sight.since
 
 
 def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:

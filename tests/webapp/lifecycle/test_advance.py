@@ -1,4 +1,4 @@
-"""What is next for an open request is decided from its log, once, whatever was lost."""
+"""The log of an open request decides its next step, once, whatever was lost."""
 
 from __future__ import annotations
 
