@@ -21,7 +21,7 @@ app = make_app(
     "webapp",
     settings.ENVIRONMENT.redis_url,
     "settle",
-    routes={"lifecycle.prepare": "prepare", "inference.generate": "generate"},
+    routes={"lifecycle.prepare": "prepare"},
     fails_fast=True,
 )
 # Celery itself closes database connections before and after each task, or never.

@@ -24,6 +24,7 @@ _TRACES = "/v1/traces"
 _MIN_TOKEN = 16
 _LEAST_IDLE_MINUTES = 5
 """The last use is known to the minute."""
+_MOST_WORKERS = 16
 _LONGEST_MINUTES = 365 * 24 * 60
 _PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?$):[1-9][0-9]{0,4})?)(?::443)?/?")
 """The group has no port where it is 443: browsers spell an origin this way (RFC 6454)."""
@@ -100,6 +101,11 @@ class Environment:
     """True if a remote back end generates the tokens."""
     policy_path: Path | None
     """`SIGHTGLASS_SAFETY_POLICY`, default the bundled policy. A file of thresholds and replacement texts."""
+    num_workers: int
+    """`SIGHTGLASS_WORKERS`, default `1`. Inference workers that `make up` starts, 16 at most.
+
+    Each has its own engine and prefix cache. They share the cores, unless `SIGHTGLASS_THREADS` is set.
+    """
     queue_timeout_s: float
     """`SIGHTGLASS_QUEUE_TIMEOUT_S`, default `30`. After so many silent seconds a request that no worker took fails."""
     stall_timeout_s: float
@@ -170,7 +176,7 @@ def read_environment() -> Environment:
     host = env.get("HOST", "127.0.0.1")
     policy = env.get("SIGHTGLASS_SAFETY_POLICY")
     public_url = _public_url(env.get("SIGHTGLASS_PUBLIC_URL"))
-    session_minutes = _minutes("SIGHTGLASS_SESSION_MINUTES", 14 * 24 * 60, _LEAST_IDLE_MINUTES, _LONGEST_MINUTES)
+    session_minutes = _between("SIGHTGLASS_SESSION_MINUTES", 14 * 24 * 60, _LEAST_IDLE_MINUTES, _LONGEST_MINUTES)
     allowed_hosts = env.get("SIGHTGLASS_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{host}").split(",")
     return Environment(
         host=host,
@@ -182,6 +188,7 @@ def read_environment() -> Environment:
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
         has_server=bool(env.get("SIGHTGLASS_BACKEND_URL")),
         policy_path=Path(policy) if policy else None,
+        num_workers=_between("SIGHTGLASS_WORKERS", 1, 1, _MOST_WORKERS),
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
         trace_quota_bytes=_number("SIGHTGLASS_TRACE_QUOTA_MB", 2048) << 20,
@@ -195,7 +202,7 @@ def read_environment() -> Environment:
         log_format=parse_log_format(env.get("SIGHTGLASS_LOG_FORMAT")),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _saved_secret(data / "secret_key"),
         former_keys=_listed(env.get("SIGHTGLASS_SECRET_KEY_FALLBACKS", "")),
-        session_idle_minutes=_minutes(
+        session_idle_minutes=_between(
             "SIGHTGLASS_SESSION_IDLE_MINUTES", min(3 * 24 * 60, session_minutes), _LEAST_IDLE_MINUTES, session_minutes
         ),
         session_minutes=session_minutes,
@@ -213,7 +220,7 @@ def _number(name: str, default: int) -> int:
     return int(text)
 
 
-def _minutes(name: str, default: int, least: int, most: int) -> int:
+def _between(name: str, default: int, least: int, most: int) -> int:
     found = _number(name, default)
     if not least <= found <= most:
         raise SystemExit(f"sightglass: {name} is {found}; use {least} to {most}.")

@@ -30,6 +30,29 @@ LEASES = f"{PREFIX}{{leases}}:deadlines"
 """Sorted set: open requests by the deadline of their lease, in ms since the epoch by Redis's clock."""
 LEASE_ATTEMPTS = f"{PREFIX}{{leases}}:attempts"
 """Hash: the attempt that holds each request's lease."""
+LEASE_WORKERS = f"{PREFIX}{{leases}}:workers"
+"""Hash: the worker that each open request is placed on. A request without one waits in its model's queue."""
+WORKER_LOADS = f"{PREFIX}{{leases}}:loads"
+"""Hash: the number of open requests placed on each worker."""
+DRAINED_WORKERS = f"{PREFIX}drained"
+"""Set: workers that an operator lets take no more requests. A worker reads it with each heartbeat."""
+GENERATE_QUEUES = f"{PREFIX}queues"
+"""Set: the names of the queues of generations that messages were sent to."""
+
+
+def model_queue(model: str, tokenizer_version: str) -> str:
+    """Celery's queue that each worker of this model takes from while it has places."""
+    return f"generate:{model}:{tokenizer_version}"
+
+
+def worker_queue(name: str) -> str:
+    """Celery's queue of one worker: for requests whose prompt begins in its prefix cache."""
+    return f"generate:{name}"
+
+
+def recent_workers_key(principal: str, model: str) -> str:
+    """List: the workers that this principal's last requests were placed on, the latest first. Expires."""
+    return f"{PREFIX}recent:{model}:{principal}"
 
 
 def worker_key(name: str) -> str:

@@ -3,7 +3,8 @@
 The process that works on a request renews its lease. When a deadline has passed, the watchdog decides from the log what
 is next (webapp/lifecycle/advance.py). Deadlines count by the clock of Redis alone: machines' clocks are not compared.
 One sorted set holds all of them, so that no log and no row is read to find those that are due (Gray and Cheriton,
-Leases, SOSP 1989). Knows nothing of logs.
+Leases, SOSP 1989). A request's worker stands beside its lease, so that the loads of workers are exact. Knows nothing of
+logs.
 """
 
 from __future__ import annotations
@@ -13,23 +14,56 @@ from typing import Any, NamedTuple
 
 import redis
 
-from inference.eventlog.keys import LEASE_ATTEMPTS, LEASES
+from inference.eventlog.keys import LEASE_ATTEMPTS, LEASE_WORKERS, LEASES, WORKER_LOADS
 
-# KEYS: deadlines, attempts. ARGV: duration in ms, is_renewal, then request and attempt by turns. An attempt renews only
-# the lease that it holds. Returns the number of leases written.
-_WRITE = """
+# Moves a request to another worker's load. Used by the scripts below; KEYS 3 and 4: workers, loads.
+_PLACE = """
+local function place(request, worker)
+  local before = redis.call('HGET', KEYS[3], request)
+  if before == worker then return end
+  if before then
+    if redis.call('HINCRBY', KEYS[4], before, -1) <= 0 then redis.call('HDEL', KEYS[4], before) end
+    redis.call('HDEL', KEYS[3], request)
+  end
+  if worker then
+    redis.call('HSET', KEYS[3], request, worker)
+    redis.call('HINCRBY', KEYS[4], worker, 1)
+  end
+end
+"""
+
+# KEYS: deadlines, attempts, workers, loads. ARGV: request, attempt, duration in ms, and perhaps a worker. Returns 1, or
+# 0 where a later attempt holds the lease.
+_GRANT = """
+local owner = redis.call('HGET', KEYS[2], ARGV[1])
+if owner and tonumber(owner) > tonumber(ARGV[2]) then return 0 end
+local now = redis.call('TIME')
+redis.call('ZADD', KEYS[1], now[1] * 1000 + math.floor(now[2] / 1000) + tonumber(ARGV[3]), ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+if ARGV[4] == '' then place(ARGV[1], nil) elseif ARGV[4] then place(ARGV[1], ARGV[4]) end
+return 1
+"""
+
+# KEYS: deadlines, attempts. ARGV: duration in ms, then request and attempt by turns. An attempt renews only the lease
+# that it holds. Returns the number of leases renewed.
+_RENEW = """
 local now = redis.call('TIME')
 local deadline = now[1] * 1000 + math.floor(now[2] / 1000) + tonumber(ARGV[1])
 local count = 0
-for at = 3, #ARGV, 2 do
-  local owner = redis.call('HGET', KEYS[2], ARGV[at])
-  if ARGV[2] == '0' and (not owner or tonumber(owner) <= tonumber(ARGV[at + 1])) or owner == ARGV[at + 1] then
+for at = 2, #ARGV, 2 do
+  if redis.call('HGET', KEYS[2], ARGV[at]) == ARGV[at + 1] then
     redis.call('ZADD', KEYS[1], deadline, ARGV[at])
-    redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 1])
     count = count + 1
   end
 end
 return count
+"""
+
+# KEYS: deadlines, attempts, workers, loads. ARGV: request.
+_END = """
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+place(ARGV[1], nil)
 """
 
 # KEYS: deadlines. ARGV: most to return. Returns request and deadline by turns, the longest overdue first.
@@ -47,6 +81,7 @@ redis.call('ZADD', KEYS[1], now[1] * 1000 + math.floor(now[2] / 1000) + tonumber
 return 1
 """
 
+_KEYS = [LEASES, LEASE_ATTEMPTS, LEASE_WORKERS, WORKER_LOADS]
 _MOST_OVERDUE = 1000
 """Requests returned at once. The next call finds the rest."""
 
@@ -66,31 +101,42 @@ class Leases:
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._write = client.register_script(_WRITE)
+        self._grant = client.register_script(_PLACE + _GRANT)
+        self._renew = client.register_script(_RENEW)
+        self._end = client.register_script(_PLACE + _END)
         self._overdue = client.register_script(_OVERDUE)
         self._take = client.register_script(_TAKE)
 
-    def grant(self, request_id: str, attempt: int, duration_s: float) -> bool:
-        """Give the lease to an attempt for duration_s from now. Return False where a later attempt holds it."""
-        return self._set([Holding(request_id, attempt)], duration_s, is_renewal=False) == 1
+    def grant(self, request_id: str, attempt: int, duration_s: float, worker: str | None = None) -> bool:
+        """Give the lease to an attempt for duration_s from now. Return False where a later attempt holds it.
+
+        worker: the worker that the request is placed on from now on; empty: no worker; None: as before.
+        """
+        placed = [] if worker is None else [worker]
+        return bool(self._grant(keys=_KEYS, args=[request_id, attempt, _ms(duration_s), *placed]))
 
     def renew(self, holdings: Iterable[Holding], duration_s: float) -> int:
         """Move deadlines to duration_s from now; return the number of attempts that still hold their lease."""
-        return self._set(holdings, duration_s, is_renewal=True)
-
-    def _set(self, holdings: Iterable[Holding], duration_s: float, is_renewal: bool) -> int:
         rows = [field for holding in holdings for field in holding]
-        if not rows:
-            return 0
-        args = [round(duration_s * 1000), int(is_renewal), *rows]
-        return int(self._write(keys=[LEASES, LEASE_ATTEMPTS], args=args))
+        return int(self._renew(keys=_KEYS, args=[_ms(duration_s), *rows])) if rows else 0
 
     def end(self, request_id: str) -> None:
-        """Remove a settled request's lease."""
-        pipeline = self._client.pipeline()
-        pipeline.zrem(LEASES, request_id)
-        pipeline.hdel(LEASE_ATTEMPTS, request_id)
-        pipeline.execute()
+        """Remove a settled request's lease, and take it off its worker."""
+        self._end(keys=_KEYS, args=[request_id])
+
+    def worker_of(self, request_id: str) -> str | None:
+        """Return the worker that the request is placed on; None: no worker."""
+        found: Any = self._client.hget(LEASE_WORKERS, request_id)
+        return found.decode() if found else None
+
+    def loads(self, workers: Sequence[str]) -> list[int]:
+        """Return the number of open requests placed on each worker."""
+        found: Any = self._client.hmget(WORKER_LOADS, list(workers)) if workers else []
+        return [int(load or 0) for load in found]
+
+    def num_open(self) -> int:
+        """Return the number of requests that have a lease."""
+        return int(self._client.zcard(LEASES))
 
     def overdue(self) -> dict[str, float]:
         """Return the requests whose deadline has passed, and the deadlines."""
@@ -99,7 +145,7 @@ class Leases:
 
     def take(self, request_id: str, deadline: float, duration_s: float) -> bool:
         """Move an overdue request's deadline to duration_s from now; False where another caller moved it before."""
-        return bool(self._take(keys=[LEASES], args=[request_id, deadline, round(duration_s * 1000)]))
+        return bool(self._take(keys=[LEASES], args=[request_id, deadline, _ms(duration_s)]))
 
     def missing(self, request_ids: Sequence[str]) -> list[str]:
         """Return those of the requests that have no lease."""
@@ -107,3 +153,7 @@ class Leases:
             return []
         found: Any = self._client.zmscore(LEASES, list(request_ids))
         return [request_id for request_id, deadline in zip(request_ids, found, strict=True) if deadline is None]
+
+
+def _ms(duration_s: float) -> int:
+    return round(duration_s * 1000)

@@ -18,8 +18,6 @@ from inference.queue.process_end import end_process
 App = TypeVar("App", bound=Celery)
 
 _REQUEST_ID = re.compile(r"req_[0-9A-Za-z]+")
-_MANY_AT_ONCE = 4
-"""Messages that a worker takes ahead per thread: Celery's default."""
 
 
 def make_app(
@@ -30,14 +28,14 @@ def make_app(
     *,
     routes: Mapping[str, str] | None = None,
     fails_fast: bool = False,
-    num_taken_ahead: int = _MANY_AT_ONCE,
+    takes_ahead: bool = True,
     is_current: bool = True,
 ) -> App:
     """Make a Celery app. queue: takes each task that has no route. routes: task to queue.
 
     fails_fast: sending fails within seconds while the broker is away, so that a request is refused and does not hang.
-    num_taken_ahead: messages per thread that a worker takes before it can run them. is_current: tasks declared without
-    an app belong to this one.
+    takes_ahead: a worker takes messages before it can run them.
+    is_current: tasks declared without an app belong to this one.
     """
     app = kind(name, broker=celery_url(redis_url), set_as_current=is_current)
     app.conf.update(
@@ -47,7 +45,7 @@ def make_app(
         accept_content=["json"],
         task_default_queue=queue,
         task_routes={task: {"queue": target} for task, target in (routes or {}).items()},
-        worker_prefetch_multiplier=num_taken_ahead,
+        worker_disable_prefetch=not takes_ahead,
         # The process sets up its own log.
         worker_hijack_root_logger=False,
         # A worker may start before the broker.

@@ -1,18 +1,25 @@
-"""The worker's Celery app and its one task. Knows nothing of how a generation runs."""
+"""The worker's Celery app and its one task. Knows nothing of how a generation runs.
+
+A worker takes messages from two queues: its own, and its model's, which all workers of this model share. It takes none
+before its model is loaded, none while it drains, and no more at once than it has threads.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from celery import Celery
+from celery import Celery, bootsteps
 from celery.signals import worker_init, worker_shutting_down
+from celery.worker import state
 from redis.exceptions import RedisError
 
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.event_log import Fenced, LogLost
+from inference.eventlog.keys import worker_queue
 from inference.eventlog.leases import Holding
 from inference.logs.request import name_request
 from inference.protocol.codec import decode_generation
@@ -20,10 +27,14 @@ from inference.protocol.failures import LOG_LOST, Failure, GrammarError
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_log, set_up_worker
 from inference.worker.generation import Generation, Interrupted
-from inference.worker.host import Host, ModelUnavailable
+from inference.worker.host import Host, new_name
 from inference.worker.settings import read_settings
 
 logger = logging.getLogger(__name__)
+
+
+_READY_CHECK_S = 0.2
+"""Interval at which a worker that loads its model looks for a signal to stop."""
 
 
 class InferenceApp(Celery):
@@ -32,20 +43,45 @@ class InferenceApp(Celery):
     host: Host | None = None
 
 
-app = make_app(InferenceApp, "inference", read_settings().redis_url, "generate", num_taken_ahead=1)
+_name = new_name()
+app = make_app(InferenceApp, "inference", read_settings().redis_url, worker_queue(_name), takes_ahead=False)
 set_up_log(read_settings().log_format)
 set_up_worker()
 
 
 @worker_init.connect
 def _start_host(**_: Any) -> None:
-    app.host = Host(read_settings())
+    app.host = Host(_name, read_settings())
+
+
+class TakesWhenReady(bootsteps.StartStopStep):
+    """Waits for the model before the worker's loop, which takes the messages."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def start(self, parent: Any) -> None:
+        """parent: Celery's consumer."""
+        assert app.host is not None
+        while not app.host.is_ready(timeout_s=_READY_CHECK_S):
+            state.maybe_shutdown()
+        _take_only_when(lambda: app.host is not None and app.host.is_taking, parent.task_consumer.channel.qos)
+        parent.add_task_queue(app.host.model_queue)
+        app.host.serve(parent.controller.concurrency)
+
+
+def _take_only_when(is_taking: Callable[[], bool], qos: Any) -> None:
+    """Add a condition to those under which kombu takes messages."""
+    can_consume = qos.can_consume
+    qos.can_consume = lambda: is_taking() and can_consume()
+
+
+app.steps["consumer"].add(TakesWhenReady)
 
 
 @worker_shutting_down.connect
-def _stop_host(**_: Any) -> None:
+def _drain_host(**_: Any) -> None:
     if app.host is not None:
-        app.host.stop()
+        app.host.drain()
 
 
 @app.task(name="inference.generate")
@@ -59,7 +95,7 @@ def generate(payload: str) -> None:
         if not app.host.log.claim(request.request_id, request.attempt):
             logger.warning("gave up %s: it was delivered before", request.request_id)
             return
-        with app.host.leases.held(Holding(request.request_id, request.attempt)):
+        with app.host.leases.held(Holding(request.request_id, request.attempt), app.host.name):
             _run(app.host, request, arrived_ns)
     except Interrupted as error:
         logger.warning("hands over %s: %s", request.request_id, error)
@@ -80,8 +116,6 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
         failure = LOG_LOST
     except GrammarError as error:
         failure = Failure("generation", error.code, f"The answer cannot keep to its form: {error}")
-    except ModelUnavailable as error:
-        failure = Failure("generation", "model_unavailable", f"The model could not be loaded: {error}")
     except Exception:
         logger.exception("generation of %s failed", request_id)
         failure = Failure("generation", "internal", "The inference worker failed; its log has the details.")

@@ -17,7 +17,7 @@ from inference.backends.backend import Backend
 from inference.engine.loading import load_engine
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import EventLog
-from inference.eventlog.keys import worker_key
+from inference.eventlog.keys import DRAINED_WORKERS, GENERATE_QUEUES, model_queue, worker_key, worker_queue
 from inference.eventlog.leases import Leases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
@@ -46,6 +46,7 @@ _TIMEOUT_S = 5
 """Longest wait for Redis's answer about a lease."""
 _NUM_APPEND_RETRIES = 20
 """Retries for about 17 s: longer than a Redis failover, shorter than the time limit of a silent request."""
+_DRAIN_CHECK_S = 0.05
 _STOPPED = "The inference worker was stopped. Send the message again."
 _ENGINE_DIED = "The engine's thread has ended or hangs; the inference worker's log has the details."
 
@@ -54,12 +55,17 @@ class ModelUnavailable(Exception):
     """The model could not be loaded; the message says why."""
 
 
+def new_name() -> str:
+    """Return a name for this worker."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(2)}"  # a container repeats the first two
+
+
 class Host:
     """Starts loading when constructed; `services` waits until the model is loaded."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(self, name: str, settings: WorkerSettings) -> None:
         self._settings = settings
-        self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(2)}"  # a container repeats the first two
+        self.name = name
         self._started_unix_us = unix_us()
         self._client = redis.Redis.from_url(settings.redis_url)
         self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
@@ -69,6 +75,9 @@ class Host:
         self._services: WorkerServices | None = None
         self._cuda: torch.device | None = None
         self._is_done = threading.Event()
+        self._is_loaded = threading.Event()
+        self._is_leaving = False
+        """True: the worker was told to stop."""
         self._is_stopping = threading.Event()
         threading.Thread(target=self._load, name="load", daemon=True).start()
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
@@ -86,17 +95,71 @@ class Host:
             raise ModelUnavailable(self._status["message"])
         return self._services
 
+    def is_ready(self, timeout_s: float) -> bool:
+        """Wait for the model; False where it is not loaded yet, or cannot be."""
+        return self._is_loaded.wait(timeout_s)
+
+    @property
+    def model_queue(self) -> str:
+        """The queue of the loaded model."""
+        return model_queue(self._settings.model_name, self.services().tokenizer.version)
+
+    @property
+    def is_taking(self) -> bool:
+        """Return whether the worker takes requests now."""
+        return self._status["state"] == "ready"
+
+    def serve(self, num_places: int) -> None:
+        """Announce that the worker takes up to so many requests."""
+        version = self.services().tokenizer.version
+        self._set(state="ready", progress="1", tokenizer=version, num_places=str(num_places))
+
+    def _follow_operator(self) -> None:
+        """Take no more requests while an operator says so. Raises RedisError."""
+        if self._is_leaving or self._status["state"] not in ("ready", "draining"):
+            return
+        is_drained = bool(self._client.sismember(DRAINED_WORKERS, self.name))
+        if is_drained == self.is_taking:
+            self._set(state="draining" if is_drained else "ready")
+            if is_drained:
+                self._give_back()
+
+    def drain(self) -> None:
+        """Take no more requests; end those that run within the deadline, and hand the rest over to other workers."""
+        if not self._is_loaded.is_set():
+            self.stop()
+            return
+        self._is_leaving = True
+        self._set(state="draining")
+        self._give_back()
+        threading.Thread(target=self._stop_in_time, name="drain", daemon=True).start()
+
+    def _give_back(self) -> None:
+        """Move the messages that wait for this worker to its model's queue."""
+        try:
+            while self._client.lmove(worker_queue(self.name), self.model_queue, "RIGHT", "LEFT"):
+                pass
+        except redis.RedisError as error:
+            logger.warning("waiting requests are not given back: %s", error)
+
+    def _stop_in_time(self) -> None:
+        deadline = time.monotonic() + self._settings.drain_s
+        while self.leases.num_held and time.monotonic() < deadline:
+            time.sleep(_DRAIN_CHECK_S)
+        self.stop()
+
     def stop(self) -> None:
-        """End running requests and the heartbeat."""
+        """Hand over running requests and end the heartbeat."""
         self._is_stopping.set()
         if self._services is not None:
             self._services.backend.stop(_STOPPED)
-        self._client.delete(worker_key(self.name))
+        self._client.delete(worker_key(self.name), worker_queue(self.name))
+        self._client.srem(GENERATE_QUEUES, worker_queue(self.name))
 
     def _load(self) -> None:
         try:
             self._services = self._build()
-            self._set(state="ready", progress="1")
+            self._is_loaded.set()
         except Exception as error:  # any error: people must read it on the page
             logger.exception("the model could not be loaded")
             self._set(state="failed", message=f"{error}")
@@ -177,6 +240,7 @@ class Host:
             if self._services is not None and not self._services.backend.is_alive():
                 self._die()
             self._write()
+            self._heed()
 
     def _die(self) -> None:
         """End the process: a worker without its engine would take every request and fail it.
@@ -187,6 +251,12 @@ class Host:
         time.sleep(_HEARTBEAT_S)  # the running tasks see it too, and report the end of their requests
         logger.critical(_ENGINE_DIED)
         os._exit(1)
+
+    def _heed(self) -> None:
+        try:
+            self._follow_operator()
+        except redis.RedisError as error:
+            logger.warning("an operator's word cannot be read: %s", error)
 
     def _write(self) -> None:
         try:

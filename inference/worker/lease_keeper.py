@@ -32,12 +32,13 @@ class LeaseKeeper(threading.Thread):
         self._lock = threading.Lock()
 
     @contextmanager
-    def held(self, holding: Holding) -> Iterator[None]:
+    def held(self, holding: Holding, worker: str) -> Iterator[None]:
         """Hold the lease within the block; an exception there lets it run out now, as nothing was reported.
 
-        Raises Fenced where a later attempt holds it, RedisError.
+        worker: this worker's name, on which the request is placed. Raises Fenced where a later attempt holds it,
+        RedisError.
         """
-        if not self._leases.grant(*holding, _LEASE_S):
+        if not self._leases.grant(*holding, _LEASE_S, worker):
             raise Fenced(f"{holding.request_id} is leased to a later attempt than {holding.attempt}")
         with self._lock:
             self._held.add(holding)
@@ -47,6 +48,11 @@ class LeaseKeeper(threading.Thread):
             left_s = _REPORT_S
         finally:
             self._let_go(holding, left_s)
+
+    @property
+    def num_held(self) -> int:
+        """Return the number of leases that are held."""
+        return len(self._held)
 
     def _let_go(self, holding: Holding, duration_s: float) -> None:
         with self._lock:

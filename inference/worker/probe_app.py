@@ -52,7 +52,7 @@ class ProbeApp(Celery):
     client: redis.Redis | None = None
 
 
-app = make_app(ProbeApp, "probes", read_settings().redis_url, "probes", num_taken_ahead=1)
+app = make_app(ProbeApp, "probes", read_settings().redis_url, "probes", takes_ahead=False)
 set_up_log(read_settings().log_format)
 
 

@@ -21,6 +21,7 @@ from inference.tokenization.bundled import bundled_model
 from inference.worker.cores import default_threads, read_cores
 
 _ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_DRAIN_S = 20
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,10 @@ class WorkerSettings:
     model_path: Path
     model_name: str
     num_threads: int
-    """`SIGHTGLASS_THREADS`, default all cores but one, or the fast cores of Apple silicon. Threads of the engine."""
+    """`SIGHTGLASS_THREADS`, default all cores but one, or the fast cores of Apple silicon. Threads of the engine.
+
+    The workers of `SIGHTGLASS_WORKERS` share these cores.
+    """
     kv_bytes: int
     """`SIGHTGLASS_KV_MB`, default `512`. Memory for keys and values, in MiB, taken as it is used.
 
@@ -71,6 +75,11 @@ class WorkerSettings:
     """
     backend_key: str | None = field(default=None, repr=False)
     """`SIGHTGLASS_BACKEND_KEY`, default none. The remote back end's key. No log and no trace holds it."""
+    drain_s: int = DEFAULT_DRAIN_S
+    """`SIGHTGLASS_DRAIN_S`, default `20`. Seconds in which a worker that is stopped may end its answers.
+
+    It takes no new ones. It hands what is left over to another worker. `0` hands over at once.
+    """
 
 
 def read_settings() -> WorkerSettings:
@@ -81,7 +90,7 @@ def read_settings() -> WorkerSettings:
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
-        num_threads=_positive("SIGHTGLASS_THREADS") or default_threads(read_cores()),
+        num_threads=_positive("SIGHTGLASS_THREADS") or _share_of_threads(),
         kv_bytes=(_positive("SIGHTGLASS_KV_MB") or 0) << 20 or DEFAULT_KV_BYTES,
         policy_path=Path(policy) if policy else None,
         weights_path=data / "weights",
@@ -93,7 +102,13 @@ def read_settings() -> WorkerSettings:
         is_bitwise=_switch("SIGHTGLASS_BITWISE"),
         backend_url=_backend_url(env.get("SIGHTGLASS_BACKEND_URL")),
         backend_key=_backend_key(env.get("SIGHTGLASS_BACKEND_KEY")),
+        drain_s=_seconds("SIGHTGLASS_DRAIN_S", DEFAULT_DRAIN_S),
     )
+
+
+def _share_of_threads() -> int:
+    """The threads of one of the workers that `make up` starts on this machine."""
+    return max(1, default_threads(read_cores()) // (_positive("SIGHTGLASS_WORKERS") or 1))
 
 
 def _device(text: str) -> DeviceChoice:
@@ -136,6 +151,13 @@ def _switch(name: str) -> bool:
     if text not in ("0", "1"):
         raise SystemExit(f"sightglass: {name} is {text!r}; use 1 for on, 0 for off.")
     return text == "1"
+
+
+def _seconds(name: str, default: int) -> int:
+    text = os.environ.get(name) or str(default)
+    if not (text.isascii() and text.isdigit()):
+        raise SystemExit(f"sightglass: {name} is {text!r}; use a whole number of seconds.")
+    return int(text)
 
 
 def _positive(name: str) -> int | None:

@@ -228,6 +228,7 @@ def test_the_queues_that_are_taken_are_those_that_are_filled() -> None:
     taken = {queue for service in OWN.values() for queue in option(service["command"], "-Q").split(",") if queue}
     routes = {route["queue"] for route in app.conf.task_routes.values()} | {app.conf.task_default_queue}
     assert taken == routes | {job.QUEUE, sender.QUEUE} == set(QUEUES)
+    assert "-Q" not in OWN["inference"]["command"]  # its queues follow from its name and its model
 
 
 def test_every_setting_is_one_that_the_product_reads() -> None:

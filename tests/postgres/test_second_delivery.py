@@ -14,6 +14,7 @@ import redis
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import BillPosted, GenerationFinished, GenerationStarted, RequestFinished, TokenSampled
 from tests.faults.conftest import Processes, kill, until
+from tests.queues import GENERATE
 
 NUM_COPIES = 16
 ONCE = (GenerationStarted, GenerationFinished, BillPosted, RequestFinished)
@@ -44,7 +45,7 @@ def deliver(queues: redis.Redis, queue: str, message: dict[str, Any]) -> None:
 
 
 def wait_until_taken(queues: redis.Redis) -> None:
-    until(lambda: not any(queues.llen(queue) for queue in ("prepare", "generate", "settle")), 120)
+    until(lambda: not any(queues.llen(queue) for queue in ("prepare", GENERATE, "settle")), 120)
 
 
 def check_once(running: Processes, queues: redis.Redis, request_id: str) -> dict[str, Any]:
@@ -67,14 +68,14 @@ def test_a_generation_delivered_again_while_it_runs_and_after_it_disturbs_nothin
 ) -> None:
     """First in this file: the message can be copied because no worker takes it yet."""
     request_id = running.send("Write about the sea.", max_tokens=60)
-    message = waiting(queues, "generate", "inference.generate")
+    message = waiting(queues, GENERATE, "inference.generate")
     running.start_inference()
     events = running.events(request_id)
     assert any(event["type"] == "text.released" for event in events)
-    deliver(queues, "generate", message)
+    deliver(queues, GENERATE, message)
     assert list(events)[-1]["type"] == "request.finished"
     first = check_once(running, queues, request_id)
-    deliver(queues, "generate", message)
+    deliver(queues, GENERATE, message)
     wait_until_taken(queues)
     assert list(running.events(running.send("Say hello.", max_tokens=2)))[-1]["type"] == "request.finished"
     assert check_once(running, queues, request_id) == first

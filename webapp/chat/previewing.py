@@ -24,9 +24,9 @@ from webapp.chat.models import Conversation, Message
 from webapp.chat.sending import messages_for
 from webapp.gateway.structs import Result
 from webapp.lifecycle.cache_peek import num_cached
-from webapp.lifecycle.dispatch import num_waiting
 from webapp.lifecycle.packing import context_event, most_output, pack
 from webapp.requests.models import Request
+from webapp.requests.queues import num_generations
 
 _EXCERPT_CHARS = 120
 _NUM_RECENT = 20
@@ -127,7 +127,7 @@ def _wait(conversation: Conversation) -> Wait:
     waits = [us for us in ended.values_list("first_text_us", flat=True)[:_NUM_RECENT] if us is not None]
     known = len(waits) >= _LEAST_RECENT
     return Wait(
-        num_queued=num_waiting(),
+        num_queued=num_generations(),
         num_recent=len(waits),
         first_text_us=round(median(waits)) if known else None,
     )

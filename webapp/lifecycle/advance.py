@@ -29,13 +29,16 @@ from inference.protocol.events import (
     GenerationResumed,
     GenerationStarted,
     PromptTokenized,
+    RequestCancelled,
     SafetyChecked,
     TokenProposed,
     TokenSampled,
 )
 from inference.protocol.failures import Failure
 from webapp.lifecycle import dispatch
-from webapp.lifecycle.settle import settle
+from webapp.lifecycle.generation_request import tokenizer_version
+from webapp.lifecycle.placement import unavailable
+from webapp.lifecycle.settle import STOPPED_MEANWHILE, end, settle
 from webapp.requests import services
 from webapp.requests.models import Request
 
@@ -97,7 +100,7 @@ def advance(request_id: str) -> None:
 def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
     match next_step(events):
         case "begin":
-            dispatch.keep_waiting(request)
+            dispatch.await_beginning(request)
         case "prepare":
             dispatch.queue_preparation(request)
         case "refuse":
@@ -105,15 +108,23 @@ def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
         case "settle":
             dispatch.queue_report(request)
         case "generate":
-            _generate(request)
+            _generate(request, events)
 
 
-def _generate(request: Request) -> None:
-    """Let the attempt wait in its queue, or take over from it."""
+def _generate(request: Request, events: Sequence[AnyEvent]) -> None:
+    """Let the attempt wait in its queue, or take over from it. No worker computes it now."""
+    if any(isinstance(event, RequestCancelled) for event in events):
+        end(request.pk, STOPPED_MEANWHILE)
+    elif failure := unavailable(request.model, tokenizer_version(events)):
+        end(request.pk, failure)
+    elif not services.event_log().is_claimed(request.pk, request.attempt) and dispatch.is_waiting(request, events):
+        dispatch.keep_waiting(request, events)
+    else:
+        _take_over(request)
+
+
+def _take_over(request: Request) -> None:
     log = services.event_log()
-    if not log.is_claimed(request.pk, request.attempt) and dispatch.num_waiting():
-        dispatch.keep_waiting(request)
-        return
     lost = request.attempt
     if not Request.objects.filter(pk=request.pk, attempt=lost, finished_at=None).update(attempt=F("attempt") + 1):
         return

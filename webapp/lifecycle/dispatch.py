@@ -10,12 +10,16 @@ from collections.abc import Sequence
 import msgspec
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.keys import model_queue, worker_queue
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import AnyEvent, GenerationQueued
 from webapp.celery import app
-from webapp.lifecycle.generation_request import generation_request
+from webapp.lifecycle.generation_request import generation_request, tokenizer_version
+from webapp.lifecycle.placement import is_served, place
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.requests.queues import add_generate_queue, drop_generate_queue, num_generations
+from webapp.requests.workers import is_alive
 
 _EXPIRY_S = 3600
 """Lifetime of a queued generation, in seconds. The watchdog has ended its request long before."""
@@ -25,6 +29,8 @@ _REPORT_S = 10.0
 """A settlement takes a fraction of a second, or seconds where many wait."""
 _QUEUED_S = 4.0
 """Interval at which a generation that no worker has claimed is looked for in its queue."""
+_TAKEN_S = 2.0
+"""Longest time in which one worker claims what was sent to it alone."""
 
 
 def queue_preparation(request: Request) -> None:
@@ -40,14 +46,31 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], num_logged: i
     OSError.
     """
     at = RequestClock(request.accepted_unix_us).at
-    generation = generation_request(request, events)
-    queued = GenerationQueued(at=at(), attempt=request.attempt, queue_depth=num_waiting())
+    generation, version = generation_request(request, events), tokenizer_version(events)
+    worker = place(generation, version)
+    queue = worker_queue(worker) if worker else model_queue(request.model, version)
+    queued = GenerationQueued(at=at(), attempt=request.attempt, queue_depth=num_generations(queue))
     new = [*events[num_logged:], queued]
     last = services.event_log().append(request.pk, new, request.attempt, num_logged, is_next=True)
     payload = encode_generation(msgspec.structs.replace(generation, log_seq=last))
-    services.leases().grant(request.pk, request.attempt, _QUEUED_S)
+    services.leases().grant(request.pk, request.attempt, _TAKEN_S if worker else _QUEUED_S, worker)
+    add_generate_queue(queue)
     # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
-    app.send_task("inference.generate", args=[payload], expires=_EXPIRY_S, argsrepr="", kwargsrepr="")
+    app.send_task("inference.generate", args=[payload], queue=queue, expires=_EXPIRY_S, argsrepr="", kwargsrepr="")
+
+
+def is_waiting(request: Request, events: Sequence[AnyEvent]) -> bool:
+    """Return whether the generation may still be in the queue that several workers take from. Raises RedisError.
+
+    A worker with free places takes what its own queue has at once. So a generation that was sent to one worker and not
+    taken is lost; the queue of a worker that is gone is deleted.
+    """
+    worker = services.leases().worker_of(request.pk)
+    if worker is None:
+        return bool(num_generations(model_queue(request.model, tokenizer_version(events))))
+    if not is_alive(worker):
+        drop_generate_queue(worker_queue(worker))
+    return False
 
 
 def queue_report(request: Request) -> None:
@@ -56,12 +79,20 @@ def queue_report(request: Request) -> None:
     app.send_task("lifecycle.advance", args=[request.pk])
 
 
-def keep_waiting(request: Request) -> None:
-    """Give a request that waits in the queue a lease until the next look. Raises RedisError."""
+def await_beginning(request: Request) -> None:
+    """Give a request whose log has not begun a lease until the next look. Raises RedisError."""
     services.leases().grant(request.pk, request.attempt, _QUEUED_S)
 
 
-def num_waiting() -> int:
-    """Queued generations that no worker has taken yet."""
-    with app.connection_or_acquire() as connection:
-        return int(connection.default_channel.client.llen("generate"))
+def keep_waiting(request: Request, events: Sequence[AnyEvent]) -> None:
+    """Give a request that waits in the queue a lease until the next look; log that it waits for a busy worker.
+
+    Without a worker the log stays silent, and the watchdog ends the request. Raises Fenced, LogLost, RedisError.
+    """
+    services.leases().grant(request.pk, request.attempt, _QUEUED_S)
+    version = tokenizer_version(events)
+    if is_served(request.model, version):
+        depth = num_generations(model_queue(request.model, version))
+        at = RequestClock(request.accepted_unix_us).at()
+        queued = GenerationQueued(at=at, attempt=request.attempt, queue_depth=depth)
+        services.event_log().append(request.pk, [queued], request.attempt, len(events), is_next=True)

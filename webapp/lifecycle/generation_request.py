@@ -47,3 +47,10 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         is_stepped=is_stepped(request.input),
         is_resumed=any(isinstance(event, _BEGUN) for event in events),
     )
+
+
+def tokenizer_version(events: Sequence[AnyEvent]) -> str:
+    """Return the version of the tokenizer that made the prompt. events: a log that has its prompt."""
+    prompt = first(events, PromptTokenized)
+    assert prompt is not None
+    return prompt.version

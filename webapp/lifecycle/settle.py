@@ -37,6 +37,7 @@ from webapp.traces import store
 from webapp.traces.file.archive import Packing
 from webapp.usage.record import NO_COST, Cost, record_use
 
+STOPPED_MEANWHILE = Failure("generation", "cancelled", "The request was stopped while no worker computed it.")
 _NO_RESULT = Failure(
     "settle",
     "internal",

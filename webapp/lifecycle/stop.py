@@ -9,10 +9,10 @@ from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import TERMINAL, RequestCancelled
 from inference.protocol.failures import LOG_LOST, Failure
-from webapp.lifecycle.settle import end
+from webapp.lifecycle.settle import STOPPED_MEANWHILE, end
 from webapp.requests import services
 from webapp.requests.models import Request
-from webapp.requests.outcome import is_started
+from webapp.requests.outcome import is_computed, is_started
 
 _STOPPED_EARLY = Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
 
@@ -23,7 +23,7 @@ _POLL_S = 0.02
 
 
 def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
-    """Stop within one engine step, or at once when no worker has begun. Return False where it was ending already.
+    """Stop within one engine step, or at once when no worker computes it. Return False where it was ending already.
 
     Raises RedisError.
     """
@@ -38,8 +38,8 @@ def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
             end(request.pk, LOG_LOST)
             return True
         log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, frames[-1].last_seq)
-        if not is_started(events):
-            end(request.pk, _STOPPED_EARLY)
+        if not is_computed(events):
+            end(request.pk, STOPPED_MEANWHILE if is_started(events) else _STOPPED_EARLY)
     except (Fenced, LogLost):
         return False  # another process is ending it
     return True

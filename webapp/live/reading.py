@@ -9,7 +9,7 @@ from inference.protocol.snapshot import WorkerRequest, WorkerSnapshot
 from webapp.live.points import point, points
 from webapp.live.view import LiveNow, LiveRequest, LiveSite, LiveWorker, WorkerHistory, WorkerState
 from webapp.requests.models import Request
-from webapp.requests.queues import queue_lengths
+from webapp.requests.queues import num_generations, queue_lengths
 from webapp.requests.snapshots import Published, history, latest
 from webapp.requests.workers import WorkerStatus, heartbeats
 
@@ -24,11 +24,11 @@ def read_now(num_followed: int | None = None) -> LiveNow:
     silent = {each.snapshot.worker for each in published}
     starting = [_starting(name, status) for name, status in alive.items() if name not in silent]
     workers = [_worker(each, alive.get(each.snapshot.worker), owners) for each in published] + starting
-    lengths = queue_lengths("prepare", "generate", "settle")
+    (num_prepare, num_settle), num_generate = queue_lengths("prepare", "settle"), num_generations()
     return LiveNow(
         at_ms=round(time.time() * 1000),
         problem="",
-        site=LiveSite(num_followed, *lengths),
+        site=LiveSite(num_followed, num_prepare, num_generate, num_settle),
         workers=sorted(workers, key=lambda worker: worker.name),
     )
 

@@ -10,18 +10,18 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from inference.protocol.snapshot import WorkerSnapshot
 from webapp.metrics.families import PER_S, PREFIX
-from webapp.requests.queues import queue_lengths
+from webapp.requests.queues import num_generations, queue_lengths
 from webapp.requests.snapshots import Published, latest
 from webapp.requests.workers import WorkerStatus, workers
 
-QUEUES = ("prepare", "generate", "settle", "probes", "otlp")
-STATES = ("loading", "ready", "failed")
+QUEUES = ("prepare", "settle", "probes", "otlp")
+STATES = ("loading", "ready", "draining", "failed")
 _LABELS = ("worker", "model_name")
 
 
 def worker_families() -> list[Metric]:
     """Return the families of workers and queues. Raises RedisError."""
-    lengths = dict(zip(QUEUES, queue_lengths(*QUEUES), strict=True))
+    lengths = dict(zip(QUEUES, queue_lengths(*QUEUES), strict=True)) | {"generate": num_generations()}
     found = workers()
     if found is None:
         raise redis.ConnectionError("the heartbeats cannot be read")

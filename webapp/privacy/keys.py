@@ -13,12 +13,13 @@ import redis
 from django.conf import settings
 
 from inference.eventlog.keys import PREFIX
+from webapp.requests.queues import generate_queues
 
-QUEUES = ("prepare", "settle", "generate", "probes", "otlp")
+QUEUES = ("prepare", "settle", "probes", "otlp")
 _REQUEST = re.compile(rb"req_[0-9A-Za-z]{22}")
 _SHARED = tuple(f"{PREFIX}{name}:*" for name in ("check", "simulation", "experiment"))
 """Results under a digest of question and user, which names neither. Each lives for minutes; a reader asks again."""
-_OWN = tuple(f"{PREFIX}{name}" for name in ("preview:{}", "export:{}", "learn:{}:*"))
+_OWN = tuple(f"{PREFIX}{name}" for name in ("preview:{}", "export:{}", "learn:{}:*", "recent:*:user:{}"))
 _AT_ONCE = 500
 
 Owned = Callable[[set[str]], set[str]]
@@ -31,7 +32,7 @@ def forget(user_id: int, owned: Owned) -> int:
     num = sum(_delete(client, keys) for keys in _of_requests(client, owned))
     own = [key for pattern in _OWN for key in client.scan_iter(pattern.format(user_id), count=_AT_ONCE)]
     num += _delete(client, own)
-    return num + sum(_take_out(client, queue, user_id, owned) for queue in QUEUES)
+    return num + sum(_take_out(client, queue, user_id, owned) for queue in (*QUEUES, *generate_queues()))
 
 
 def rewrite_file() -> bool:

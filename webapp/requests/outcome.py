@@ -16,7 +16,9 @@ from inference.protocol.events import (
     Frame,
     GenerationFinished,
     GenerationForked,
+    GenerationInterrupted,
     GenerationQueued,
+    GenerationResumed,
     GenerationStarted,
     RequestCancelled,
     RequestFailed,
@@ -102,6 +104,13 @@ def fold(frames: Sequence[Frame]) -> Outcome:
 def is_started(events: Iterable[AnyEvent]) -> bool:
     """True if a worker's engine has begun."""
     return any(isinstance(event, GenerationStarted) for event in events)
+
+
+def is_computed(events: Iterable[AnyEvent]) -> bool:
+    """True if a worker's engine has begun, and was not interrupted since."""
+    bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted)
+    last = [event for event in events if isinstance(event, bounds)][-1:]
+    return bool(last) and not isinstance(last[0], GenerationInterrupted)
 
 
 def _first(events: Sequence[AnyEvent], kind: type[AnyEvent]) -> int | None:

@@ -18,19 +18,29 @@ _TIMEOUT_S = 2
 class WorkerStatus(Result):
     """An inference worker's last heartbeat."""
 
-    state: Literal["loading", "ready", "failed"]
+    state: Literal["loading", "ready", "draining", "failed"]
+    """draining: it was told to stop, ends its answers and takes no new ones."""
     progress: str
     message: str
     """The cause of a failure; empty for users who are no operators."""
     model: str
+    tokenizer: str
+    """Hash of the tokenizer's definition; empty before the model is loaded."""
+    num_places: int
+    """Requests that it takes at once."""
 
 
 def heartbeats() -> dict[str, WorkerStatus]:
     """Each worker's state by the worker's name. Raises RedisError."""
-    client, prefix, fields = _client(), worker_key(""), WorkerStatus.__struct_fields__
-    keys = list(client.scan_iter(worker_key("*"), count=1000))
-    rows: list[tuple[str, Any]] = [(key.removeprefix(prefix), client.hgetall(key)) for key in keys]
-    return {name: WorkerStatus(**{field: row.get(field, "") for field in fields}) for name, row in rows if row}
+    connection, prefix = client(), worker_key("")
+    keys = list(connection.scan_iter(worker_key("*"), count=1000))
+    rows: list[tuple[str, Any]] = [(key.removeprefix(prefix), connection.hgetall(key)) for key in keys]
+    return {name: _status(row) for name, row in rows if row}
+
+
+def _status(row: dict[str, str]) -> WorkerStatus:
+    texts = {name: row.get(name, "") for name in ("state", "progress", "message", "model", "tokenizer")}
+    return WorkerStatus(num_places=int(row.get("num_places", 0)), **texts)  # type: ignore[arg-type]
 
 
 def workers() -> list[WorkerStatus] | None:
@@ -52,10 +62,11 @@ def ready_workers(model: str) -> list[str] | None:
 
 def is_alive(name: str) -> bool:
     """True while this worker has a heartbeat. Raises RedisError."""
-    return bool(_client().exists(worker_key(name)))
+    return bool(client().exists(worker_key(name)))
 
 
 @cache
-def _client() -> redis.Redis:
+def client() -> redis.Redis:
+    """The connection for what workers tell of themselves. It decodes responses."""
     url = settings.ENVIRONMENT.redis_url
     return redis.Redis.from_url(url, decode_responses=True, socket_timeout=_TIMEOUT_S)

@@ -21,6 +21,8 @@ _MAX_MEMORY = "512mb"
 _SOCKET = "redis.sock"
 _MAX_SOCKET_PATH = 103
 """Bytes of a socket's path that every system takes: macOS this many, Linux 107."""
+_NUM_PLACES = 192
+"""Requests that an inference worker takes at once: as many as its engine runs (64) and keeps waiting (128)."""
 _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", "threads", "--loglevel", "INFO"]
 
 
@@ -74,8 +76,14 @@ class Product:
         places = (self._redis_data.with_name(f"redis.damaged-{number}") for number in itertools.count(1))
         return self._redis_data.replace(next(place for place in places if not place.exists()))
 
-    def start_inference(self) -> Child:
-        return self._worker("inference", "inference.worker.app", "generate", 256)
+    @property
+    def inference_names(self) -> list[str]:
+        """The names of the inference workers' processes."""
+        return ["inference", *(f"inference-{number}" for number in range(2, self._environment.num_workers + 1))]
+
+    def start_inference(self, name: str = "inference") -> Child:
+        """Start an inference worker, which chooses its queues itself."""
+        return self._worker(name, "inference.worker.app", None, _NUM_PLACES)
 
     def start_probes(self) -> Child:
         return self._worker("probes", "inference.worker.probe_app", "probes", 1)
@@ -107,9 +115,10 @@ class Product:
         except (OSError, HTTPException):
             return False
 
-    def _worker(self, name: str, app: str, queues: str, num_threads: int) -> Child:
-        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-n", f"{name}@%h", "-Q", queues]
-        return self._child(name, [*command, "-c", str(num_threads), *_CELERY])
+    def _worker(self, name: str, app: str, queues: str | None, num_threads: int) -> Child:
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-n", f"{name}@%h"]
+        taken = ["-Q", queues] if queues else []
+        return self._child(name, [*command, *taken, "-c", str(num_threads), *_CELERY])
 
     def _child(self, name: str, command: Sequence[str | Path]) -> Child:
         return self._start(name, command, self.logs / f"{name}.log", self._env)

@@ -7,13 +7,14 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 
 import redis
 from django.db import DatabaseError
 from kombu.exceptions import OperationalError
 
-from inference.eventlog.keys import worker_key
+from inference.eventlog.keys import DRAINED_WORKERS, GENERATE_QUEUES, worker_key
 from inference.protocol.failures import SERVICE_STOPPED
 from webapp.supervisor.backoff import Backoff
 from webapp.supervisor.checks import CannotStart
@@ -25,7 +26,6 @@ _POLL_S = 0.1
 _START_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 3.5
 """Time after which the remaining processes are killed. No request is open then, so nothing is lost."""
-_WORKERS = ("inference", "probes", "sender")
 _SETTLE_S = 2.5
 """Time at a stop for open requests to be ended; the next start ends the rest."""
 _SHOW_S = 0.2
@@ -89,12 +89,12 @@ class Supervisor:
     def _start(self) -> None:
         client = redis.Redis.from_url(self._product.redis_url, decode_responses=True)
         self._start_redis(client)
-        for key in client.scan_iter(worker_key("*")):  # of the last run's workers
-            client.delete(key)
+        _forget_workers(client)
         if num_left := end_leftovers(self._product.redis_url, SERVICE_STOPPED):
             self._say(f"requests left open by the last run, now marked as failed: {num_left}")
         # Start the slowest first: the model loads while the others start.
-        self._add(self._product.start_inference)
+        for name in self._product.inference_names:
+            self._add(partial(self._product.start_inference, name))
         self._add(self._product.start_lifecycle)
         self._add(self._product.start_web)
         shown = ""
@@ -168,13 +168,14 @@ class Supervisor:
         deadline = self._stop_asked_at + _STOP_TIMEOUT_S
         if self._end_requests():
             time.sleep(_SHOW_S)
-        self._send(_WORKERS)
+        workers = ("probes", "sender", *self._product.inference_names)
+        self._send(workers)
         self._send(("web",))
         self._wait_for(("web",), min(deadline, time.monotonic() + _WEB_S))
         # Requests that came in meanwhile have no worker.
         self._end_requests()
         self._send(("lifecycle",))
-        self._wait_for((*_WORKERS, "lifecycle"), deadline)
+        self._wait_for((*workers, "lifecycle"), deadline)
         self._send(("redis",))
         self._wait_for(("redis",), deadline)
         shutil.rmtree(self._product.runtime, ignore_errors=True)
@@ -219,17 +220,25 @@ def _answers(client: redis.Redis) -> bool:
         return False
 
 
+def _forget_workers(client: redis.Redis) -> None:
+    """Delete what the last run's workers left: heartbeats and queues. Their requests are ended."""
+    queues: set[str] = client.smembers(GENERATE_QUEUES)  # type: ignore[assignment]
+    for key in [*client.scan_iter(worker_key("*")), *queues, GENERATE_QUEUES, DRAINED_WORKERS]:
+        client.delete(key)
+
+
 def _worker_status(client: redis.Redis) -> str:
-    """One line on the model's loading. Raises CannotStart when it cannot be loaded."""
-    for key in client.scan_iter(worker_key("*")):
-        fields = client.hgetall(key)
+    """One line on the model's loading by the first worker. Raises CannotStart when it cannot be loaded."""
+    workers = [client.hgetall(key) for key in client.scan_iter(worker_key("*"))]
+    for fields in workers:
         if fields.get("state") == "failed":
             raise CannotStart(f"The model could not be loaded: {fields.get('message', '')!s}")
-        if fields.get("state") == "ready":
-            return "model ready"
-        percent = int(float(fields.get("progress", 0)) * 100)
-        return f"loading the model: {percent - percent % _PROGRESS_STEP} %"
-    return "starting"
+    if not workers:
+        return "starting"
+    if any(fields.get("state") == "ready" for fields in workers):
+        return "model ready"
+    percent = int(max(float(fields.get("progress", 0)) for fields in workers) * 100)
+    return f"loading the model: {percent - percent % _PROGRESS_STEP} %"
 
 
 def _notices(client: redis.Redis) -> list[str]:

@@ -46,3 +46,22 @@ def test_of_several_watchdogs_one_takes_an_overdue_request(redis_client: redis.R
     assert leases.overdue() == {}
     leases.end("a")
     assert not leases.take("a", deadline, LONG_S)
+
+
+def test_the_loads_of_workers_are_the_open_requests_placed_on_them(redis_client: redis.Redis) -> None:
+    leases = Leases(redis_client)
+    leases.grant("a", 1, LONG_S, "one")
+    leases.grant("b", 1, LONG_S, "one")
+    leases.grant("b", 1, LONG_S)  # as before
+    assert (leases.worker_of("a"), leases.worker_of("c")) == ("one", None)
+    assert leases.loads(["one", "two"]) == [2, 0] and leases.loads([]) == []
+    leases.grant("b", 2, LONG_S, "two")
+    assert not leases.grant("b", 1, LONG_S, "one")
+    assert leases.loads(["one", "two"]) == [1, 1]
+    leases.grant("a", 2, LONG_S, "")
+    assert (leases.worker_of("a"), leases.loads(["one", "two"])) == (None, [0, 1])
+    assert leases.num_open() == 2
+    leases.end("a")
+    leases.end("b")
+    leases.end("b")
+    assert redis_client.keys("*leases*") == []

@@ -28,6 +28,7 @@ from inference.protocol.events import (
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.tokenization.tokenizer import Tokenizer
 from tests.events import STARTED
+from tests.queues import GENERATE
 from tests.webapp.lifecycle.test_fork import sampled
 from webapp.chat.models import Conversation
 from webapp.lifecycle.settle import settle
@@ -92,8 +93,8 @@ def only(events: list[AnyEvent], kind: type[Any]) -> Any:
 
 def asked_of_workers(client: redis.Redis) -> list[GenerationRequest]:
     """The generations that workers were called for since the last look, oldest first."""
-    messages = [json.loads(each) for each in client.lrange("generate", 0, -1)]  # type: ignore[union-attr]
-    client.delete("generate")
+    messages = [json.loads(each) for each in client.lrange(GENERATE, 0, -1)]  # type: ignore[union-attr]
+    client.delete(GENERATE)
     return [decode_generation(json.loads(base64.b64decode(each["body"]))[0][0]) for each in reversed(messages)]
 
 

@@ -10,6 +10,7 @@ import redis
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.queues import GENERATE
 from webapp.requests.models import MAX_IN_FLIGHT, Request
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +33,7 @@ def test_what_is_in_order_passes_and_starts_nothing(alice: Client, redis_client:
     assert [limit["remaining"] for limit in answer.json()["limits"]] == [MAX_IN_FLIGHT - 3, MAX_IN_FLIGHT - 4]
     assert answer["Server-Timing"].startswith("auth;dur=")
     assert not Request.objects.exists()
-    assert redis_client.llen("prepare") == redis_client.llen("generate") == 0
+    assert redis_client.llen("prepare") == redis_client.llen(GENERATE) == 0
 
 
 def test_a_full_house_says_when_to_come_again(alice: Client) -> None:

@@ -23,6 +23,7 @@ from inference.protocol.events import (
 from inference.protocol.failures import LOG_LOST
 from inference.protocol.request import Usage
 from tests.inference.worker.test_output_guard import token
+from tests.queues import GENERATE
 from tests.webapp.lifecycle.test_dispatch import body, kinds
 from tests.webapp.watching import StillClock
 from webapp.lifecycle.advance import advance, is_to_blame, report
@@ -37,11 +38,11 @@ database = pytest.mark.django_db(transaction=True)
 
 def attempts_in(client: redis.Redis) -> list[int]:
     """Attempts of the queued generations, in order."""
-    messages: Any = client.lrange("generate", 0, -1)
+    messages: Any = client.lrange(GENERATE, 0, -1)
     found = []
     for _ in messages:
-        client.lmove("generate", "generate", "RIGHT", "LEFT")
-        found.append(decode_generation(body(client, "generate")[0]).attempt)
+        client.lmove(GENERATE, GENERATE, "RIGHT", "LEFT")
+        found.append(decode_generation(body(client, GENERATE)[0]).attempt)
     return found
 
 
@@ -73,7 +74,7 @@ def test_a_generation_waits_in_its_queue_and_is_queued_again_when_its_message_is
     prepare(request_.pk)
     advance(request_.pk)
     assert attempts_in(redis_client) == [1]
-    redis_client.delete("generate")
+    redis_client.delete(GENERATE)
     advance(request_.pk)
     assert attempts_in(redis_client) == [2]
     assert GenerationInterrupted not in kinds(request_)
@@ -86,12 +87,12 @@ def test_a_lost_workers_answer_goes_to_another_with_the_same_prompt(
     request_: Request, redis_client: redis.Redis
 ) -> None:
     prepare(request_.pk)
-    first = decode_generation(body(redis_client, "generate")[0])
-    redis_client.delete("generate")
+    first = decode_generation(body(redis_client, GENERATE)[0])
+    redis_client.delete(GENERATE)
     assert services.event_log().claim(request_.pk, 1)
     append(request_, token(0, b"x"), TextReleased(at=9, text="x", num_tokens=1))
     advance(request_.pk)
-    second = decode_generation(body(redis_client, "generate")[0])
+    second = decode_generation(body(redis_client, GENERATE)[0])
     assert (first.is_resumed, second.is_resumed) == (False, True)
     assert (first.prompt_ids, first.params, first.kept_ids) == (second.prompt_ids, second.params, second.kept_ids)
     assert kinds(request_)[-2:] == [GenerationInterrupted, GenerationQueued]
@@ -101,7 +102,7 @@ def test_a_lost_workers_answer_goes_to_another_with_the_same_prompt(
 @database
 def test_of_several_watchdogs_one_takes_over(request_: Request, redis_client: redis.Redis) -> None:
     prepare(request_.pk)
-    redis_client.delete("generate")
+    redis_client.delete(GENERATE)
     services.event_log().claim(request_.pk, 1)
     services.leases().grant(request_.pk, 1, 0)
     clock = StillClock()
@@ -132,14 +133,14 @@ def test_a_lost_report_is_sent_again_and_a_settled_request_has_no_lease(
 def test_a_request_that_ended_two_workers_is_refused_by_name(request_: Request, redis_client: redis.Redis) -> None:
     prepare(request_.pk)
     for attempt in (1, 2):
-        redis_client.delete("generate")
+        redis_client.delete(GENERATE)
         services.event_log().claim(request_.pk, attempt)
         if attempt > 1:
             append(request_, GenerationResumed(at=9, attempt=attempt, worker="w", num_tokens=0))
         advance(request_.pk)
     request_.refresh_from_db()
     assert (request_.status, request_.error_code) == ("failed", "ended_workers")
-    assert kinds(request_)[-1] is RequestFailed and redis_client.llen("generate") == 0
+    assert kinds(request_)[-1] is RequestFailed and redis_client.llen(GENERATE) == 0
 
 
 @database
@@ -162,12 +163,12 @@ def test_a_watchdog_acts_on_a_deadline_that_stays_over(request_: Request, redis_
 @database
 def test_an_answer_whose_take_over_died_half_way_is_still_resumed(request_: Request, redis_client: redis.Redis) -> None:
     prepare(request_.pk)
-    redis_client.delete("generate")
+    redis_client.delete(GENERATE)
     services.event_log().claim(request_.pk, 1)
     append(request_, GenerationResumed(at=8, attempt=1, num_tokens=0), token(0, b"x"))
     Request.objects.filter(pk=request_.pk).update(attempt=2)  # the watchdog died before it told the log
     advance(request_.pk)
-    assert decode_generation(body(redis_client, "generate")[0]).is_resumed
+    assert decode_generation(body(redis_client, GENERATE)[0]).is_resumed
     told = [event for event in events_of(request_) if isinstance(event, GenerationInterrupted)]
     assert [event.attempt for event in told] == [1]
 
@@ -190,7 +191,7 @@ def test_two_ends_that_a_worker_told_itself_refuse_the_request(request_: Request
     prepare(request_.pk)
     services.event_log().claim(request_.pk, 1)
     append(request_, lost(1), resumed(1), lost(1))
-    redis_client.delete("generate")
+    redis_client.delete(GENERATE)
     advance(request_.pk)
     request_.refresh_from_db()
     assert request_.error_code == "ended_workers"

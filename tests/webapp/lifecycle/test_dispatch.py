@@ -21,6 +21,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import SamplingParams
 from inference.safety import Guard
+from tests.queues import GENERATE
 from tests.webapp.inputs import asked
 from webapp.celery import app
 from webapp.lifecycle import dispatch
@@ -70,13 +71,13 @@ def test_a_start_opens_the_log_and_queues_the_preparation(unstarted: Request, re
     begin(unstarted)
     assert kinds(unstarted) == [RequestAccepted, GatewayChecked]
     assert body(redis_client, "prepare") == [unstarted.pk]
-    assert redis_client.llen("generate") == 0
+    assert redis_client.llen(GENERATE) == 0
 
 
 def test_a_worker_is_called_with_the_prompt(request_: Request, redis_client: redis.Redis) -> None:
-    redis_client.rpush("generate", "of another request")
+    redis_client.rpush(GENERATE, "of another request")
     prepare(request_.pk)
-    generation = decode_generation(body(redis_client, "generate")[0])
+    generation = decode_generation(body(redis_client, GENERATE)[0])
     assert generation.request_id == request_.pk and generation.prompt_ids
     queued = services.event_log().read(request_.pk)[-1].events[-1]
     assert isinstance(queued, GenerationQueued) and queued.queue_depth == 1
@@ -85,7 +86,7 @@ def test_a_worker_is_called_with_the_prompt(request_: Request, redis_client: red
 def test_a_call_has_the_answers_text_nowhere_but_in_its_body(request_: Request, redis_client: redis.Redis) -> None:
     Request.objects.filter(pk=request_.pk).update(params={"stop": ["my own words"]})
     prepare(request_.pk)
-    message = json.loads(redis_client.lindex("generate", 0))  # type: ignore[arg-type]
+    message = json.loads(redis_client.lindex(GENERATE, 0))  # type: ignore[arg-type]
     assert b"my own words" in base64.b64decode(message.pop("body")) and "my own words" not in json.dumps(message)
 
 
@@ -94,7 +95,7 @@ def test_a_refused_request_calls_no_worker(request_: Request, redis_client: redi
     ask(request_, text)
     prepare(request_.pk)
     assert kinds(request_)[-1] is RequestFailed
-    assert redis_client.llen("generate") == 0
+    assert redis_client.llen(GENERATE) == 0
 
 
 @pytest.mark.parametrize("text", ["Hello", HARMFUL])
@@ -107,7 +108,7 @@ def test_a_request_that_is_delivered_twice_is_prepared_once(
     Request.objects.filter(pk=request_.pk).update(finished_at=None)  # as the second worker read it, just before
     prepare(request_.pk)
     assert kinds(request_) == before
-    assert redis_client.llen("generate") <= 1
+    assert redis_client.llen(GENERATE) <= 1
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
@@ -126,21 +127,21 @@ def test_of_two_deliveries_at_the_same_time_the_later_does_nothing(
     monkeypatch.setattr(services, "guard", overtaken)
     prepare(request_.pk)
     assert kinds(request_).count(GenerationQueued) == 1 and kinds(request_)[-1] is GenerationQueued
-    assert redis_client.llen("generate") == 1
+    assert redis_client.llen(GENERATE) == 1
 
 
 def test_a_stopped_request_calls_no_worker(request_: Request, redis_client: redis.Redis) -> None:
     stop(request_)
     prepare(request_.pk)
     assert kinds(request_)[-2:] == [RequestCancelled, RequestFailed]
-    assert redis_client.llen("generate") == 0
+    assert redis_client.llen(GENERATE) == 0
 
 
 def test_a_deleted_request_calls_no_worker(request_: Request, redis_client: redis.Redis) -> None:
     request_id = request_.pk
     request_.delete()
     prepare(request_id)
-    assert redis_client.llen("generate") == 0
+    assert redis_client.llen(GENERATE) == 0
 
 
 def test_a_preparation_that_breaks_settles_the_request(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +164,9 @@ def test_without_a_queue_nothing_is_started(unstarted: Request, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("owner", "call"), [(app, "send_task"), (dispatch, "num_waiting")], ids=["sending", "counting the queue"]
+    ("owner", "call"),
+    [(app, "send_task"), (dispatch, "num_generations"), (dispatch, "place")],
+    ids=["sending", "counting the queue", "choosing a worker"],
 )
 @pytest.mark.parametrize("error", [OperationalError, redis.ConnectionError, OSError])
 def test_a_queue_that_is_lost_after_the_preparation_settles_the_request(
@@ -182,4 +185,4 @@ def test_a_request_that_is_taken_back_is_prepared_no_more(request_: Request, red
     take_back(request_)
     prepare(request_.pk)
     assert kinds(request_) == []
-    assert redis_client.llen("generate") == 0
+    assert redis_client.llen(GENERATE) == 0

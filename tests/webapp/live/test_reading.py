@@ -6,7 +6,7 @@ import pytest
 import redis
 from django.contrib.auth.models import User
 
-from inference.eventlog.keys import snapshot_key, worker_key
+from inference.eventlog.keys import GENERATE_QUEUES, snapshot_key, worker_key
 from inference.protocol.snapshot import DeviceMemory
 from inference.worker.publishing import publish
 from tests.webapp.inputs import asked
@@ -29,7 +29,9 @@ def worker() -> LiveWorker:
 
 
 def test_without_workers_the_queues_are_still_told(client: redis.Redis) -> None:
-    client.rpush("generate", "a", "b")
+    client.sadd(GENERATE_QUEUES, "generate:a", "generate:b")
+    client.rpush("generate:a", "a")
+    client.rpush("generate:b", "b")
     now = read_now(num_followed=4)
     assert now.site is not None
     assert (now.workers, now.problem) == ([], "")

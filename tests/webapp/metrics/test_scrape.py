@@ -17,7 +17,7 @@ from django.test import Client
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
-from inference.eventlog.keys import snapshot_key, worker_key
+from inference.eventlog.keys import GENERATE_QUEUES, snapshot_key, worker_key
 from inference.protocol.snapshot import (
     KVBlocks,
     StepCounters,
@@ -106,7 +106,9 @@ def test_workers_and_queues_are_as_redis_has_them(site: Client, redis_client: re
     published(redis_client, "three")
     redis_client.delete(snapshot_key("three"))  # as its expiry does
     beat(redis_client, "ready")
-    redis_client.rpush("generate", "a", "b")
+    redis_client.sadd(GENERATE_QUEUES, "generate:a", "generate:b")
+    redis_client.rpush("generate:a", "a")
+    redis_client.rpush("generate:b", "b")
     found = scrape(site)
     assert samples(found["sightglass_up"]) == {
         ("sightglass_up", "database"): 1,
@@ -129,7 +131,12 @@ def test_workers_and_queues_are_as_redis_has_them(site: Client, redis_client: re
         ("sightglass_engine_step_time_seconds_total", "small", "one"): 4.5
     }
     states = samples(found["sightglass_workers"])
-    assert {labels[1]: value for labels, value in states.items()} == {"loading": 0, "ready": 1, "failed": 0}
+    assert {labels[1]: value for labels, value in states.items()} == {
+        "loading": 0,
+        "ready": 1,
+        "draining": 0,
+        "failed": 0,
+    }
     assert samples(found["sightglass_queue_messages"])["sightglass_queue_messages", "generate"] == 2
 
 

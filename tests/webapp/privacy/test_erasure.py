@@ -20,7 +20,7 @@ from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
-from inference.eventlog.keys import PREFIX, log_key, probe_key
+from inference.eventlog.keys import GENERATE_QUEUES, PREFIX, log_key, probe_key, recent_workers_key
 from inference.protocol.events import TextReleased
 from tests.events import STARTED
 from tests.webapp.privacy.conftest import WORD, Held, fill, settled, signed_in
@@ -249,15 +249,17 @@ def begun(held: Held, text: str) -> Request:
 def test_redis_forgets_logs_results_locks_and_queued_messages(
     root: Client, anna: Held, bert: Held, redis_client: redis.Redis
 ) -> None:
+    redis_client.sadd(GENERATE_QUEUES, "generate:a")
     mine, others = anna.requests["settled"], bert.requests["settled"]
     for request in (mine, others):
         services.event_log().append(request.pk, [TextReleased(at=1, text=WORD, num_tokens=1)], 9)
         redis_client.hset(probe_key(request.pk, "lens", 1), "event", WORD)
         body = base64.b64encode(json.dumps([[request.pk, WORD]]).encode()).decode()
-        redis_client.rpush("generate", json.dumps({"body": body}))
+        redis_client.rpush("generate:a", json.dumps({"body": body}))
         nested = json.dumps([[json.dumps({"user": request.user_id, "text": WORD})]])
         redis_client.rpush("probes", json.dumps({"body": base64.b64encode(nested.encode()).decode()}))
         redis_client.set(f"{PREFIX}preview:{request.user_id}", 1)
+        redis_client.lpush(recent_workers_key(request.principal, request.model), "one")
     redis_client.hset(f"{PREFIX}check:0", "event", "of any user")
     ask(root, anna.user)
     finish(anna.user)
@@ -265,7 +267,9 @@ def test_redis_forgets_logs_results_locks_and_queued_messages(
     keys = {key.decode() for key in redis_client.scan_iter()}
     assert not any(mine.pk in key for key in keys) and f"{PREFIX}check:0" not in keys
     assert f"{PREFIX}preview:{mine.user_id}" not in keys and f"{PREFIX}preview:{others.user_id}" in keys
-    assert redis_client.llen("generate") == redis_client.llen("probes") == 1
+    recent = [recent_workers_key(each.principal, each.model) in keys for each in (mine, others)]
+    assert recent == [False, True]
+    assert redis_client.llen("generate:a") == redis_client.llen("probes") == 1
 
 
 def test_a_killed_erasure_goes_on_wherever_it_was(root: Client, redis_client: redis.Redis) -> None:

@@ -1,0 +1,128 @@
+"""Chooses the worker for a generation: the one that can begin soonest. Knows nothing of messages and logs.
+
+A worker that holds the prompt's beginning in its prefix cache reads less of it. A worker with fewer requests computes
+each of them faster. Both are counted in prompt tokens. The counts are exact: workers are asked for their cached tokens,
+and the leases count each worker's requests (compare Preble, arXiv 2407.00023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inference.eventlog.keys import recent_workers_key
+from inference.protocol.failures import Failure
+from inference.protocol.request import GenerationRequest
+from webapp.lifecycle import cache_peek
+from webapp.requests import services
+from webapp.requests.workers import WorkerStatus, client, heartbeats
+
+TOKENS_PER_REQUEST = 64
+"""Prompt tokens whose reading delays a request as much as one more request at its worker does.
+
+`python -m benchmarks.placement` compares values.
+"""
+_MOST_ASKED = 8
+"""Workers that are asked for their cached tokens: the principal's last ones, and the least loaded."""
+_NUM_RECENT = 4
+_RECENT_EXPIRY_S = 3600
+"""Longest time for which a prefix cache keeps a block at a client's wish."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A worker with the model of a request."""
+
+    name: str
+    num_requests: int
+    """Open requests placed on it."""
+    num_places: int
+    num_cached: int = 0
+    """The prompt's tokens in its prefix cache."""
+
+
+def choose(candidates: Sequence[Candidate], tokens_per_request: int = TOKENS_PER_REQUEST) -> Candidate | None:
+    """Return the worker that can begin soonest; None: no worker has a free place. Pure."""
+    free = [each for each in candidates if each.num_requests < each.num_places]
+    delays = {each: tokens_per_request * each.num_requests - each.num_cached for each in free}
+    return min(free, key=lambda each: (delays[each], each.num_requests, each.name), default=None)
+
+
+def worth_asking(candidates: Sequence[Candidate], recent: Sequence[str]) -> list[Candidate]:
+    """Return the few workers among which the choice is made. recent: names, the latest first. Pure."""
+    known = {each.name: each for each in candidates}
+    last = [known[name] for name in dict.fromkeys(recent) if name in known][:_NUM_RECENT]
+    idle = sorted((each for each in candidates if each not in last), key=lambda each: (each.num_requests, each.name))
+    return [*last, *idle][:_MOST_ASKED]
+
+
+def place(generation: GenerationRequest, tokenizer_version: str) -> str:
+    """Return the worker to send a generation to; empty: the queue that all workers of its model take from.
+
+    A single worker takes everything from that queue. Raises RedisError.
+    """
+    found = _candidates(generation.model, tokenizer_version)
+    if len(found) < 2:
+        return ""
+    key = recent_workers_key(generation.principal, generation.model)
+    recent: Any = client().lrange(key, 0, -1)
+    asked = worth_asking(found, recent)
+    ids = generation.prompt_ids + generation.kept_ids
+    cached = cache_peek.ask([each.name for each in asked], ids, generation.model, generation.principal)
+    chosen = choose([Candidate(*_figures(each), cached.get(each.name) or 0) for each in asked]) or choose(found)
+    if chosen is None:
+        return ""
+    _remember(key, chosen.name)
+    return chosen.name
+
+
+def is_served(model: str, tokenizer_version: str) -> bool:
+    """Return whether a worker takes such generations now, or once it has a free place. Raises RedisError."""
+    return bool(_ready(model, tokenizer_version))
+
+
+def unavailable(model: str, tokenizer_version: str) -> Failure | None:
+    """Return why no worker that is there will take such a generation; None: one may, or none is there.
+
+    Raises RedisError.
+    """
+    found = [each for each in heartbeats().values() if each.model == model]
+    failed = [each for each in found if each.state == "failed"]
+    if not failed or len(failed) < len(found):
+        return None
+    return Failure("generation", "model_unavailable", f"The model could not be loaded: {failed[0].message}")
+
+
+def num_places(model: str) -> int | None:
+    """Return the number of requests that the workers of a model take at once; None: no worker is ready.
+
+    Raises RedisError.
+    """
+    found = [each.num_places for each in heartbeats().values() if each.state == "ready" and each.model == model]
+    return sum(found) if found else None
+
+
+def _ready(model: str, tokenizer_version: str) -> dict[str, WorkerStatus]:
+    wanted = ("ready", model, tokenizer_version)
+    found = heartbeats().items()
+    return {name: each for name, each in found if (each.state, each.model, each.tokenizer) == wanted}
+
+
+def _candidates(model: str, tokenizer_version: str) -> list[Candidate]:
+    ready = _ready(model, tokenizer_version)
+    loads = services.leases().loads(list(ready))
+    return [Candidate(name, load, ready[name].num_places) for name, load in zip(ready, loads, strict=True)]
+
+
+def _figures(candidate: Candidate) -> tuple[str, int, int]:
+    return candidate.name, candidate.num_requests, candidate.num_places
+
+
+def _remember(key: str, worker: str) -> None:
+    pipeline = client().pipeline(transaction=False)
+    pipeline.lrem(key, 0, worker)
+    pipeline.lpush(key, worker)
+    pipeline.ltrim(key, 0, _NUM_RECENT - 1)
+    pipeline.expire(key, _RECENT_EXPIRY_S)
+    pipeline.execute()
