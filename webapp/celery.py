@@ -23,6 +23,7 @@ app = make_app(
     "settle",
     routes={"lifecycle.prepare": "prepare"},
     fails_fast=True,
+    is_of_site=True,
 )
 # Celery itself closes database connections before and after each task, or never.
 app.conf.update(CELERY_DB_REUSE_MAX=sys.maxsize)

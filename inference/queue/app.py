@@ -29,15 +29,19 @@ def make_app(
     routes: Mapping[str, str] | None = None,
     fails_fast: bool = False,
     takes_ahead: bool = True,
+    is_of_site: bool = False,
     is_current: bool = True,
 ) -> App:
     """Make a Celery app. queue: takes each task that has no route. routes: task to queue.
 
     fails_fast: sending fails within seconds while the broker is away, so that a request is refused and does not hang.
     takes_ahead: a worker takes messages before it can run them.
+    is_of_site: the worker sets up Django; else it loads nothing of the site, wherever it is started.
     is_current: tasks declared without an app belong to this one.
     """
-    app = kind(name, broker=celery_url(redis_url), set_as_current=is_current)
+    # Celery sets up Django in each process whose environment names its settings, unless it is told not to.
+    fixups: list[str] | None = None if is_of_site else []
+    app = kind(name, broker=celery_url(redis_url), set_as_current=is_current, fixups=fixups)
     app.conf.update(
         # Outcomes travel in event logs and Redis hashes.
         task_ignore_result=True,

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 from celery import Celery, bootsteps
-from celery.signals import worker_init, worker_shutting_down
+from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 from celery.worker import state
 from redis.exceptions import RedisError
 
@@ -46,7 +46,6 @@ class InferenceApp(Celery):
 _name = new_name()
 app = make_app(InferenceApp, "inference", read_settings().redis_url, worker_queue(_name), takes_ahead=False)
 set_up_log(read_settings().log_format)
-set_up_worker()
 
 
 @worker_init.connect
@@ -82,6 +81,15 @@ app.steps["consumer"].add(TakesWhenReady)
 def _drain_host(**_: Any) -> None:
     if app.host is not None:
         app.host.drain()
+
+
+@worker_shutdown.connect
+def _stop_host(**_: Any) -> None:
+    if app.host is not None:
+        app.host.stop()
+
+
+set_up_worker()  # last: it ends the process at the worker's shutdown
 
 
 @app.task(name="inference.generate")

@@ -153,8 +153,10 @@ class Host:
         self._is_stopping.set()
         if self._services is not None:
             self._services.backend.stop(_STOPPED)
-        self._client.delete(worker_key(self.name), worker_queue(self.name))
+        if self._is_loaded.is_set():
+            self._give_back()
         self._client.srem(GENERATE_QUEUES, worker_queue(self.name))
+        self._client.delete(worker_key(self.name))
 
     def _load(self) -> None:
         try:

@@ -21,7 +21,7 @@ NUM_KILLS = 5
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
-    running = Processes(tmp_path_factory.mktemp("data"), **PATIENT)
+    running = Processes(tmp_path_factory.mktemp("data"), **PATIENT, SIGHTGLASS_DRAIN_S="0")
     running.start_inference()
     yield running
     running.close()
@@ -114,7 +114,9 @@ def test_a_worker_that_was_held_past_its_lease_writes_nothing_more(
     kill(held)
 
 
-def test_a_worker_that_is_stopped_hands_its_answers_over(site: Processes, undisturbed: list[dict[str, Any]]) -> None:
+def test_a_worker_that_is_stopped_hands_its_answers_over_at_its_deadline(
+    site: Processes, undisturbed: list[dict[str, Any]]
+) -> None:
     site.start_inference()
     request_id = site.send(STORY, **PARAMS)
     seen, frames = follow(site, request_id, 2)

@@ -16,7 +16,7 @@ from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.idempotency import Key
-from webapp.lifecycle.admission import admit
+from webapp.lifecycle.admission import admit, check_places
 from webapp.lifecycle.start import Arrival, start, take_back
 from webapp.limits.refusal import Refused
 from webapp.requests import services
@@ -115,7 +115,7 @@ def begin(
     key: Key | None = None,
 ) -> list[Message]:
     """Save the requests and the messages that will show their answers, then start the requests.
-    Raises Refused, QueueUnavailable. Under a key it is called by `once`.
+    Raises Refused, QueueUnavailable, RedisError. Under a key it is called by `once`.
 
     A new question is saved with them. Reads come before the write lock.
     """
@@ -126,6 +126,7 @@ def begin(
     conversation.leaf_id, conversation.updated_at = answers[0].pk, timezone.now()
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
     try:
+        check_places(conversation.model, len(requests))
         with transaction.atomic():
             claim(key, [message.pk for message in created])
             limits = admit(conversation.user_id, len(requests), arrival.is_stepped)

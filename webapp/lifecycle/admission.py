@@ -1,4 +1,7 @@
-"""The one place where a user's requests are admitted: stop, rates, open requests. Knows nothing of how one starts."""
+"""The one place where a user's requests are admitted: the workers' places, stop, rates, open requests.
+
+Knows nothing of how one starts.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,35 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from inference.protocol.events import Limit
+from webapp.lifecycle.placement import num_places
 from webapp.limits.refusal import Refused
 from webapp.limits.room import Room, room_of, take
 from webapp.limits.rules import effective_of
+from webapp.requests import services
 from webapp.requests.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
+from webapp.requests.workers import PLACES_OF_ONE
 
 _RETRY_AFTER_S = 5
 """Open requests end within seconds."""
+
+
+def check_places(model: str, num_new: int) -> None:
+    """Raises Refused when the workers of a model have too few free places for new requests; RedisError.
+
+    Without a ready worker, as many may wait as one takes. Requests that are sent at the same moment may together be a
+    few more than there are places: these wait in the queue.
+    """
+    num_free = num_free_places(model)
+    if num_new > num_free:
+        few = "no place is free" if num_free == 0 else f"only {num_free} of {num_new} places are free"
+        message = f"The server is computing as many answers as it can: {few}. Try again in {_RETRY_AFTER_S} s."
+        raise Refused("overloaded", message, _RETRY_AFTER_S)
+
+
+def num_free_places(model: str) -> int:
+    """Return how many more requests the workers of a model may take. Raises RedisError."""
+    places = num_places(model)
+    return max(0, (PLACES_OF_ONE if places is None else places) - services.leases().num_open())
 
 
 class TooManyOpen(Refused):

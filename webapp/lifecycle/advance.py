@@ -41,6 +41,7 @@ from webapp.lifecycle.placement import unavailable
 from webapp.lifecycle.settle import STOPPED_MEANWHILE, end, settle
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.requests.workers import suspect
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,9 @@ def _generate(request: Request, events: Sequence[AnyEvent]) -> None:
 
 
 def _take_over(request: Request) -> None:
-    log = services.event_log()
+    log, leases = services.event_log(), services.leases()
+    if worker := leases.worker_of(request.pk):  # it holds the request no longer: it may be gone
+        suspect(worker)
     lost = request.attempt
     if not Request.objects.filter(pk=request.pk, attempt=lost, finished_at=None).update(attempt=F("attempt") + 1):
         return

