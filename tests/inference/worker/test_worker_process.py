@@ -75,12 +75,12 @@ class Site:
             time.sleep(0.05)
         return status
 
-    def ask(self, text: str, **params: object) -> str:
+    def ask(self, text: str, queue: str = GENERATE, **params: object) -> str:
         request_id = f"req_{next(self._numbers)}"
-        self.call(request_id, text, **params)
+        self.call(request_id, text, queue, **params)
         return request_id
 
-    def call(self, request_id: str, text: str, **params: object) -> None:
+    def call(self, request_id: str, text: str, queue: str = GENERATE, **params: object) -> None:
         settings: dict[str, object] = {"temperature": 0, "max_tokens": 24} | params
         generation = GenerationRequest(
             request_id=request_id,
@@ -93,7 +93,7 @@ class Site:
         )
         with suppress(Fenced):
             self.log.append(request_id, [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
-        self._app.send_task("inference.generate", args=[encode_generation(generation)], queue=GENERATE)
+        self._app.send_task("inference.generate", args=[encode_generation(generation)], queue=queue)
 
     def settled(self, count: int = 1) -> dict[str, object]:
         """What the next `count` calls of lifecycle.advance say: request id to failure."""
@@ -238,8 +238,8 @@ def test_a_worker_told_to_stop_ends_its_answers_and_gives_back_what_waits(start:
         client["cmd"] == "brpop" and "b" in client["flags"] for client in site.client.client_list()
     ):  # it still asks for a message
         time.sleep(0.05)
-    site.client.lpush(worker_queue(name), "sent while it was told to stop")
-    site.ask("Hello")
+    site.ask("Sent to this worker.", queue=worker_queue(name))
+    site.ask("Sent to any worker.")
     assert site.settled() == {request_id: None}
     assert site.child.wait(_START_S)
     assert isinstance(site.events(request_id)[-1], GenerationFinished)
