@@ -162,6 +162,7 @@ urlpatterns = [
     path("api/usage/all/findings", api(GET=findings.show_all_findings)),
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
     path("api/live", api(GET=live.show_live)),
+    path("api/live/workers/<str:name>", api(PATCH=live.drain_worker)),
     path("api/live/requests/<str:request_id>/stop", api(POST=live.stop_any_request)),
     path("api/account/sign-ins", api(GET=sign_ins.list_sign_ins, DELETE=sign_ins.end_other_sign_ins)),
     path("api/account/sign-ins/<str:sign_in_id>", api(DELETE=sign_ins.end_sign_in)),

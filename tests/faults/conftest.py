@@ -108,14 +108,25 @@ class Processes:
             return None
 
     def send(self, text: str, **params: object) -> str:
+        """In a conversation of its own; the request's id."""
+        return self.say(self.converse(), text, **params)
+
+    def converse(self) -> str:
+        """A new conversation's id."""
+        return str(self.client.post("/api/conversations", json={}).json()["id"])
+
+    def say(self, conversation: str, text: str, **params: object) -> str:
         """The request's id."""
-        conversation = self.client.post("/api/conversations", json={}).json()["id"]
         body = {"text": text, "params": params}
         return str(
             self.client.post(f"/api/conversations/{conversation}/messages", json=body)
             .raise_for_status()
             .json()["assistant_message"]["request_id"]
         )
+
+    def drain(self, worker: str, is_drained: bool) -> int:
+        """The answer's status."""
+        return self.client.patch(f"/api/live/workers/{worker}", json={"is_drained": is_drained}).status_code
 
     def frames(self, request_id: str) -> Iterator[dict[str, Any]]:
         """Live, until the end of the request."""

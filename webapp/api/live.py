@@ -1,4 +1,4 @@
-"""Operations of the live page: the last fifteen minutes, and the stop of one request."""
+"""Operations of the live page: the last fifteen minutes, the stop of one request, and a worker that drains."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from webapp.api.requests import Stopping
 from webapp.audit.log import record
 from webapp.gateway.errors import ApiError, not_found
 from webapp.gateway.operation import answers
+from webapp.gateway.structs import Body
 from webapp.lifecycle.stop import stop
 from webapp.live.operators import STOP, VIEW
 from webapp.live.reading import read_histories, read_now
 from webapp.live.view import Live
 from webapp.requests.models import Request
+from webapp.requests.workers import heartbeats, set_drained
 
 
 def show_live(request: HttpRequest) -> Live:
@@ -24,6 +26,26 @@ def show_live(request: HttpRequest) -> Live:
     """
     checked_operator(request, VIEW, "Only operators see what the workers do.")
     return Live(now=read_now(), histories=read_histories())
+
+
+class DrainBody(Body):
+    """Whether a worker takes new requests."""
+
+    is_drained: bool
+    """True: it ends its answers, and takes no new ones."""
+
+
+def drain_worker(request: HttpRequest, name: str, body: DrainBody) -> None:
+    """Let a worker take no more requests, or take them again, for operators who may change requests. 403 `forbidden`.
+
+    The worker obeys within seconds. 404 where no such worker has a heartbeat. The audit log tells of it.
+    """
+    operator = checked_operator(request, STOP, "Only operators with the permission to change requests drain workers.")
+    if name not in heartbeats():
+        raise not_found("worker")
+    set_drained(name, body.is_drained)
+    what = "drain" if body.is_drained else "take requests again"
+    record(operator, f"let worker {name} {what}, signed in as")
 
 
 @answers(202)

@@ -89,7 +89,7 @@ def _state(published: Published, status: WorkerStatus | None) -> WorkerState:
     if status is not None and status.state == "failed":
         return "failed"
     if published.is_current:
-        return "ready"
+        return "draining" if status is not None and status.state == "draining" else "ready"
     return "stopped" if published.snapshot.is_stopping else "lost"
 
 

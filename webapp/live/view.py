@@ -8,8 +8,9 @@ from inference.protocol.snapshot import WorkState
 from webapp.gateway.structs import Result
 from webapp.live.points import Point
 
-WorkerState = Literal["loading", "ready", "failed", "stopped", "lost"]
-"""lost: the worker fell silent without a word. stopped: it was told to stop."""
+WorkerState = Literal["loading", "ready", "draining", "failed", "stopped", "lost"]
+"""draining: the worker ends its answers and takes no new ones. lost: it fell silent without a word. stopped: it was
+told to stop."""
 
 
 class LiveRequest(Result):

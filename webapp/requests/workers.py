@@ -8,7 +8,7 @@ from typing import Any, Literal
 import redis
 from django.conf import settings
 
-from inference.eventlog.keys import worker_key
+from inference.eventlog.keys import DRAINED_WORKERS, worker_key
 from webapp.gateway.structs import Result
 
 PLACES_OF_ONE = 192
@@ -65,6 +65,14 @@ def ready_workers(model: str) -> list[str] | None:
 def is_alive(name: str) -> bool:
     """True while this worker has a heartbeat. Raises RedisError."""
     return bool(client().exists(worker_key(name)))
+
+
+def set_drained(name: str, is_drained: bool) -> None:
+    """Let a worker take no more requests, or take them again. It obeys at its next heartbeat. Raises RedisError."""
+    if is_drained:
+        client().sadd(DRAINED_WORKERS, name)
+    else:
+        client().srem(DRAINED_WORKERS, name)
 
 
 def suspect(name: str) -> None:

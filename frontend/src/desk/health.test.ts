@@ -7,6 +7,8 @@ const worker = (more: Partial<WorkerStatus>): WorkerStatus => ({
   progress: "1",
   message: "",
   model: "small",
+  tokenizer: "v1",
+  num_places: 192,
   ...more,
 });
 

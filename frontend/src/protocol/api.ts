@@ -334,6 +334,12 @@ export interface Draft {
   system_prompt?: string | null;
 }
 
+/** Whether a worker takes new requests. */
+export interface DrainBody {
+  /** True: it ends its answers, and takes no new ones. */
+  is_drained: boolean;
+}
+
 /** Sign-ins were ended. */
 export interface EndedSignIns {
   num: number;
@@ -761,7 +767,7 @@ export interface LiveSite {
 /** One inference worker of the last 15 minutes. */
 export interface LiveWorker {
   name: string;
-  state: "failed" | "loading" | "lost" | "ready" | "stopped";
+  state: "draining" | "failed" | "loading" | "lost" | "ready" | "stopped";
   /** Share of the model that is loaded; null where the worker does not load. */
   progress: number | null;
   /** The cause of a failure. */
@@ -2231,11 +2237,16 @@ export interface WorkerHistory {
 
 /** An inference worker's last heartbeat. */
 export interface WorkerStatus {
-  state: "failed" | "loading" | "ready";
+  /** draining: it was told to stop, ends its answers and takes no new ones. */
+  state: "draining" | "failed" | "loading" | "ready";
   progress: string;
   /** The cause of a failure; empty for users who are no operators. */
   message: string;
   model: string;
+  /** Hash of the tokenizer's definition; empty before the model is loaded. */
+  tokenizer: string;
+  /** Requests that it takes at once. */
+  num_places: number;
 }
 
 /** Every operation that answers with JSON, by method and address. */
@@ -2332,6 +2343,7 @@ export interface Operations {
   "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/live": { answer: Live; };
+  "PATCH /api/live/workers/{name}": { body: DrainBody; answer: void; };
   "POST /api/live/requests/{request_id}/stop": { answer: Stopping; };
   "GET /api/account/sign-ins": { answer: SignIns; };
   "DELETE /api/account/sign-ins": { answer: EndedSignIns; };

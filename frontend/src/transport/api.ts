@@ -311,6 +311,8 @@ export const api = {
       : call(kind === "own" ? "GET /api/usage/requests" : "GET /api/usage/all/requests", { query }),
   live: () => call("GET /api/live"),
   /** Of any user, for operators. */
+  drainWorker: (name: string, isDrained: boolean) =>
+    call("PATCH /api/live/workers/{name}", { path: { name }, body: { is_drained: isDrained } }),
   stopAnyRequest: (id: string) => call("POST /api/live/requests/{request_id}/stop", { path: at(id) }),
   /** What the product holds of a user; null: of the signed-in one. */
   allData: (user_id: number | null) =>

@@ -266,6 +266,20 @@ def test_too_many_open_requests_are_refused(alice: Client, conversation: str, re
     assert redis_client.llen("prepare") == 8  # nothing is queued of what is refused
 
 
+def test_what_the_workers_have_no_place_for_is_refused_and_not_begun(
+    alice: Client, conversation: str, redis_client: redis.Redis
+) -> None:
+    told = {"state": "ready", "model": "smollm2-135m-instruct", "num_places": "3"}
+    redis_client.hset(worker_key("one"), mapping=told)
+    assert send(alice, conversation, n=2)[0] == 201
+    status, refused = send(alice, conversation, n=2)
+    assert (status, refused["error"]["code"]) == (429, "overloaded")
+    assert "only 1 of 2" in refused["error"]["message"]
+    assert redis_client.llen("prepare") == Request.objects.count() == 2
+    redis_client.hset(worker_key("two"), mapping=told)
+    assert send(alice, conversation, n=2)[0] == 201
+
+
 def answers_of(sent: dict[str, Any]) -> list[dict[str, Any]]:
     return [sent["assistant_message"], *sent["siblings"]]
 

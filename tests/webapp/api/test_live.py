@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+import redis
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from inference.eventlog.keys import DRAINED_WORKERS, worker_key
 from inference.protocol.events import RequestCancelled
 from webapp.audit.listing import Change, listing
 from webapp.requests import services
@@ -102,3 +104,28 @@ def test_only_a_superuser_stops_a_superusers_request(request_of_alice: Request) 
 
 def test_an_unknown_request_is_not_found() -> None:
     assert stop(operator("change_request"), "req_none").status_code == 404
+
+
+def drain(client: Client, name: str, is_drained: bool) -> Any:
+    body = json.dumps({"is_drained": is_drained})
+    return client.patch(f"/api/live/workers/{name}", body, content_type="application/json")
+
+
+def test_an_operator_lets_a_worker_drain_and_take_requests_again(redis_client: redis.Redis) -> None:
+    client = operator("view_usagerecord", "change_request")
+    assert drain(client, "vm:7:1", True).status_code == 404
+    redis_client.hset(worker_key("vm:7:1"), "state", "ready")
+    assert drain(client, "vm:7:1", True).status_code == 204
+    assert redis_client.smembers(DRAINED_WORKERS) == {b"vm:7:1"}
+    assert drain(client, "vm:7:1", False).status_code == 204
+    assert redis_client.smembers(DRAINED_WORKERS) == set()
+    assert [entry.action for entry in listing().entries][:2] == [
+        "let worker vm:7:1 take requests again, signed in as",
+        "let worker vm:7:1 drain, signed in as",
+    ]
+
+
+def test_others_drain_no_worker(redis_client: redis.Redis) -> None:
+    redis_client.hset(worker_key("vm:7:1"), "state", "ready")
+    assert drain(operator("view_usagerecord"), "vm:7:1", True).status_code == 403
+    assert not redis_client.exists(DRAINED_WORKERS)

@@ -195,7 +195,7 @@ function waiting({ site }: LiveNow, atWorkers: LiveFigure): LiveFigure {
 
 /** "3 ready, 1 lost". */
 export function workersText(workers: readonly LiveWorker[]): string {
-  const states = ["ready", "loading", "failed", "lost", "stopped"] as const;
+  const states = ["ready", "draining", "loading", "failed", "lost", "stopped"] as const;
   const found = states.map((state) => ({
     state,
     num: workers.filter((each) => each.state === state).length,

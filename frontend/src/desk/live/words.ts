@@ -5,6 +5,7 @@ import { fullName } from "../../ui/model-names";
 
 export const STATES: Record<LiveWorker["state"], string> = {
   ready: "ready",
+  draining: "draining",
   loading: "loading the model",
   failed: "failed",
   stopped: "stopped",
@@ -34,6 +35,8 @@ export function troubleText({ state, message, last_ms, progress }: LiveWorker, n
   switch (state) {
     case "ready":
       return "";
+    case "draining":
+      return "It ends its answers and takes no new requests.";
     case "loading":
       return `It loads the model: ${Math.round((progress ?? 0) * 100)}\u00a0%.`;
     case "failed":
