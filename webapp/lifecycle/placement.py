@@ -1,60 +1,22 @@
-"""Chooses the worker for a generation: the one that can begin soonest. Knows nothing of messages and logs.
+"""Places generations on workers by exact counts. Knows nothing of messages and logs.
 
-A worker that holds the prompt's beginning in its prefix cache reads less of it. A worker with fewer requests computes
-each of them faster. Both are counted in prompt tokens. The counts are exact: workers are asked for their cached tokens,
-and the leases count each worker's requests (compare Preble, arXiv 2407.00023).
+Workers are asked for their cached tokens, and the leases count each worker's requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from inference.eventlog.keys import recent_workers_key
 from inference.protocol.failures import Failure
 from inference.protocol.request import GenerationRequest
 from webapp.lifecycle import cache_peek
+from webapp.lifecycle.worker_choice import NUM_RECENT, Candidate, choose, worth_asking
 from webapp.requests import services
 from webapp.requests.workers import WorkerStatus, client, heartbeats
 
-TOKENS_PER_REQUEST = 64
-"""Prompt tokens whose reading delays a request as much as one more request at its worker does.
-
-`python -m benchmarks.placement` compares values.
-"""
-_MOST_ASKED = 8
-"""Workers that are asked for their cached tokens: the principal's last ones, and the least loaded."""
-_NUM_RECENT = 4
 _RECENT_EXPIRY_S = 3600
 """Longest time for which a prefix cache keeps a block at a client's wish."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A worker with the model of a request."""
-
-    name: str
-    num_requests: int
-    """Open requests placed on it."""
-    num_places: int
-    num_cached: int = 0
-    """The prompt's tokens in its prefix cache."""
-
-
-def choose(candidates: Sequence[Candidate], tokens_per_request: int = TOKENS_PER_REQUEST) -> Candidate | None:
-    """Return the worker that can begin soonest; None: no worker has a free place. Pure."""
-    free = [each for each in candidates if each.num_requests < each.num_places]
-    delays = {each: tokens_per_request * each.num_requests - each.num_cached for each in free}
-    return min(free, key=lambda each: (delays[each], each.num_requests, each.name), default=None)
-
-
-def worth_asking(candidates: Sequence[Candidate], recent: Sequence[str]) -> list[Candidate]:
-    """Return the few workers among which the choice is made. recent: names, the latest first. Pure."""
-    known = {each.name: each for each in candidates}
-    last = [known[name] for name in dict.fromkeys(recent) if name in known][:_NUM_RECENT]
-    idle = sorted((each for each in candidates if each not in last), key=lambda each: (each.num_requests, each.name))
-    return [*last, *idle][:_MOST_ASKED]
 
 
 def place(generation: GenerationRequest, tokenizer_version: str) -> str:
@@ -123,6 +85,6 @@ def _remember(key: str, worker: str) -> None:
     pipeline = client().pipeline(transaction=False)
     pipeline.lrem(key, 0, worker)
     pipeline.lpush(key, worker)
-    pipeline.ltrim(key, 0, _NUM_RECENT - 1)
+    pipeline.ltrim(key, 0, NUM_RECENT - 1)
     pipeline.expire(key, _RECENT_EXPIRY_S)
     pipeline.execute()

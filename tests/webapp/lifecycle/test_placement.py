@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from inference.eventlog.keys import peeks_key, worker_key
 from inference.protocol.peek import decode_peek
 from inference.protocol.request import GenerationRequest, SamplingParams
-from webapp.lifecycle.placement import Candidate, choose, is_served, num_places, place, unavailable, worth_asking
+from webapp.lifecycle.placement import is_served, num_places, place, unavailable
+from webapp.lifecycle.worker_choice import Candidate, choose, worth_asking
 from webapp.requests import services
 
 MODEL, VERSION = "small", "v1"
