@@ -56,12 +56,20 @@ class LeaseKeeper(threading.Thread):
         except RedisError as error:
             logger.warning("the lease of %s ends by itself: %s", holding.request_id, error)
 
+    def _put_back(self, held: list[Holding]) -> None:
+        """Grant those leases again that Redis lost. One of a request that was just settled ends by itself."""
+        missing = set(self._leases.missing([holding.request_id for holding in held]))
+        for holding in held:
+            if holding.request_id in missing:
+                self._leases.grant(*holding, _LEASE_S)
+
     def run(self) -> None:
         while True:
             time.sleep(_RENEWAL_S)
             with self._lock:
                 held = list(self._held)
             try:
-                self._leases.renew(held, _LEASE_S)
+                if self._leases.renew(held, _LEASE_S) < len(held):
+                    self._put_back(held)
             except Exception as error:  # the next renewal may succeed
                 logger.warning("leases could not be renewed: %s", error)

@@ -1,6 +1,7 @@
 """Decides from a request's log what is next, and has it done: the one place that carries a request on.
 
     the log has                       next
+    nothing                           begin: it is written again from the row
     its beginning                     prepare
     its prompt                        generate: a worker claims the attempt, or a new attempt takes over from a lost one
     its generation's end              settle
@@ -19,6 +20,7 @@ from typing import Literal
 from django.db.models import F
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.entry import end_of
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import (
     TERMINAL,
@@ -35,7 +37,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.failures import Failure
 from webapp.lifecycle import dispatch
-from webapp.lifecycle.settle import settle
+from webapp.lifecycle.settle import beginning, settle
 from webapp.requests import services
 from webapp.requests.models import Request
 
@@ -56,7 +58,7 @@ Step = Literal["begin", "prepare", "generate", "refuse", "settle"]
 
 
 def next_step(events: Sequence[AnyEvent]) -> Step:
-    """Return what a log lacks. begin: its beginning, which was lost or is still to come. Pure."""
+    """Return what a log lacks. begin: its beginning, which was lost, or never written. Pure."""
     if not events:
         return "begin"
     if any(isinstance(event, (GenerationFinished, *TERMINAL)) for event in events):
@@ -75,7 +77,7 @@ def report(request_id: str, failure: Failure | None, attempt: int) -> None:
     if failure is not None and Request.objects.filter(pk=request_id, attempt__gt=attempt).exists():
         return
     frames = services.event_log().read(request_id)
-    if failure is not None or next_step(_events(frames)) in ("begin", "settle"):
+    if failure is not None or next_step(_events(frames)) == "settle":
         settle(request_id, failure, frames)
     else:
         advance(request_id)
@@ -86,6 +88,7 @@ def advance(request_id: str) -> None:
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is None:
         services.leases().end(request_id)
+        services.event_log().retire(request_id)  # a Redis that came back with it lets it expire again
         return
     events = _events(services.event_log().read(request_id))
     try:
@@ -97,7 +100,7 @@ def advance(request_id: str) -> None:
 def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
     match next_step(events):
         case "begin":
-            dispatch.keep_waiting(request)
+            _begin(request)
         case "prepare":
             dispatch.queue_preparation(request)
         case "refuse":
@@ -108,6 +111,22 @@ def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
             _generate(request)
 
 
+def _begin(request: Request) -> None:
+    """Write the log's beginning again. A worker that still has the lost log keeps its lease, and puts the log back."""
+    if _take_attempt(request):
+        logger.warning("attempt %d of %s begins again", request.attempt, request.pk)
+        services.event_log().append(request.pk, [beginning(request)], request.attempt, is_next=True)
+        dispatch.queue_preparation(request)
+
+
+def _take_attempt(request: Request) -> bool:
+    """Take the next attempt's number; False where another process has taken it."""
+    open_rows = Request.objects.filter(pk=request.pk, attempt=request.attempt, finished_at=None)
+    is_taken = open_rows.update(attempt=F("attempt") + 1) == 1
+    request.attempt += is_taken
+    return is_taken
+
+
 def _generate(request: Request) -> None:
     """Let the attempt wait in its queue, or take over from it."""
     log = services.event_log()
@@ -115,26 +134,25 @@ def _generate(request: Request) -> None:
         dispatch.keep_waiting(request)
         return
     lost = request.attempt
-    if not Request.objects.filter(pk=request.pk, attempt=lost, finished_at=None).update(attempt=F("attempt") + 1):
+    if not _take_attempt(request):
         return
-    request.attempt += 1
     log.fence(request.pk, request.attempt)
-    events = _events(log.read(request.pk))
+    frames = log.read(request.pk)
+    events, logged = _events(frames), end_of(frames)
     if next_step(events) == "settle":
         dispatch.queue_report(request)
         return
-    num_logged = len(events)
     ended = lost if log.is_claimed(request.pk, lost) else last_begun(events)
     told = {event.attempt for event in events if isinstance(event, GenerationInterrupted)}
     if ended is not None and ended not in told:
         events.append(interruption(events, ended, RequestClock(request.accepted_unix_us).at()))
     logger.warning("attempt %d takes over %s", request.attempt, request.pk)
     if is_to_blame(events):
-        if new := events[num_logged:]:
-            log.append(request.pk, new, request.attempt, num_logged, is_next=True)
+        if new := events[logged.seq :]:
+            log.append(request.pk, new, request.attempt, logged, is_next=True)
         settle(request.pk, _ENDED_WORKERS)
     else:
-        dispatch.queue_generation(request, events, num_logged)
+        dispatch.queue_generation(request, events, logged)
 
 
 def last_begun(events: Sequence[AnyEvent]) -> int | None:

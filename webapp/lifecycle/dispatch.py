@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.entry import Mark
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import AnyEvent, GenerationQueued
 from webapp.celery import app
@@ -33,18 +34,18 @@ def queue_preparation(request: Request) -> None:
     app.send_task("lifecycle.prepare", args=[request.pk])
 
 
-def queue_generation(request: Request, events: Sequence[AnyEvent], num_logged: int) -> None:
+def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark) -> None:
     """Log the last of the events and queue the generation, once: a second call for the same log raises Fenced.
 
-    events: all of the request's, of which the log has num_logged. Raises Fenced, LogLost, OperationalError, RedisError,
-    OSError.
+    events: all of the request's, of which the log has those up to `logged`. Raises Fenced, LogLost, OperationalError,
+    RedisError, OSError.
     """
     at = RequestClock(request.accepted_unix_us).at
     generation = generation_request(request, events)
     queued = GenerationQueued(at=at(), attempt=request.attempt, queue_depth=num_waiting())
-    new = [*events[num_logged:], queued]
-    last = services.event_log().append(request.pk, new, request.attempt, num_logged, is_next=True)
-    payload = encode_generation(msgspec.structs.replace(generation, log_seq=last))
+    new = [*events[logged.seq :], queued]
+    entry = services.event_log().append(request.pk, new, request.attempt, logged, is_next=True)
+    payload = encode_generation(msgspec.structs.replace(generation, log_seq=entry.last_seq))
     services.leases().grant(request.pk, request.attempt, _QUEUED_S)
     # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
     app.send_task("inference.generate", args=[payload], expires=_EXPIRY_S, argsrepr="", kwargsrepr="")

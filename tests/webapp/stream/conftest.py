@@ -95,7 +95,7 @@ class Site:
 
     def end(self, request_id: str) -> int:
         end: AnyEvent = RequestFailed(at=2, stage="generation", code="internal", message="The test is over.")
-        return self.log.append(request_id, [end], 1)
+        return self.log.append(request_id, [end], 1).last_seq
 
     def settle(self, request_id: str, blob: bytes | None = None) -> None:
         """As the lifecycle worker would; `blob` replaces the saved trace's bytes."""
