@@ -20,6 +20,7 @@ import redis
 from inference.eventlog.keys import log_key, meta_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
+from tests.lost_logs import lose
 from tests.ports import free_port
 from tests.sign_in import sign_in_by_link
 from webapp.supervisor.child import Child
@@ -107,6 +108,10 @@ class Site:
     def lose_log(self, request_id: str, is_meta_lost: bool = False) -> None:
         keys = [log_key(request_id)] + [meta_key(request_id)] * is_meta_lost
         self._redis.delete(*keys)
+
+    def put_back(self, request_id: str, num_left: int) -> None:
+        """To its first frames: Redis lost the rest."""
+        lose(self.log, request_id, num_left, self._redis)
 
     def seconds_left(self, request_id: str) -> int:
         """Until the log expires."""
