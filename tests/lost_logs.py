@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import redis
 
 from inference.eventlog.entry import BEGINNING
-from inference.eventlog.event_log import EventLog
+from inference.eventlog.event_log import EventLog, LogLost
 from inference.eventlog.keys import commands_key, log_key, meta_key
 from inference.eventlog.memory import MemoryEventLog
 
@@ -19,4 +21,5 @@ def lose(log: EventLog, request_id: str, num_left: int, client: redis.Redis | No
         assert client is not None
         client.delete(log_key(request_id), meta_key(request_id), commands_key(request_id))
     if left:
-        log.put_back(request_id, attempt, "", BEGINNING, left)
+        with suppress(LogLost):  # a live worker was quicker, and found it empty
+            log.put_back(request_id, attempt, "", BEGINNING, left)
