@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from inference.eventlog.entry import BEGINNING, Entry, Mark
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import StepCommand
 
@@ -23,7 +24,7 @@ class Fenced(Exception):
 
 
 class LogLost(Exception):
-    """The log ends before a seq that it had: Redis came back without its end, or without all of it."""
+    """The log lacks events that its writer knows: Redis came back without its end, or without all of it."""
 
 
 class EventLog(Protocol):
@@ -33,21 +34,37 @@ class EventLog(Protocol):
         """Create the log. Raises Fenced when a later attempt owns it."""
 
     def append(
-        self, request_id: str, events: Sequence[AnyEvent], attempt: int, known: int = 0, is_next: bool = False
-    ) -> int:
-        """Append the events as one frame; returns the last seq.
+        self,
+        request_id: str,
+        events: Sequence[AnyEvent],
+        attempt: int,
+        known: Mark = BEGINNING,
+        is_next: bool = False,
+        claim: str = "",
+    ) -> Entry:
+        """Append the events as one frame, and return it.
 
-        known: the last seq of which the caller knows; other writers may have appended since. is_next: the frame must
-        follow it. Raises LogLost where the log ends before `known`; Fenced, also where is_next and the log has gone on;
-        ValueError when there are no events.
+        known: the end of the log as the caller knows it; other writers may have appended since. is_next: the frame must
+        follow it. claim: the caller's claim of the attempt, which is set again where it was lost. Raises LogLost where
+        the log has not all that `known` stands for; Fenced, also where is_next and the log has gone on, or another
+        claim has the attempt; ValueError when there are no events.
+        """
+
+    def put_back(self, request_id: str, attempt: int, claim: str, base: Mark, lost: Sequence[Entry]) -> None:
+        """Append entries that the log lost after `base`, as they were, and with them the attempt and its claim.
+
+        Raises Fenced as append does, and LogLost where the log does not end with `base`.
         """
 
     def fence(self, request_id: str, attempt: int) -> None:
         """Refuse appends of attempts older than this one from now on."""
 
-    def claim(self, request_id: str, attempt: int) -> bool:
-        """Return True for the first claim of the attempt: a task delivered twice runs once. Raises Fenced, and LogLost
-        where there is no log."""
+    def claim(self, request_id: str, attempt: int, claim: str = "") -> bool:
+        """Return True for the first claim of the attempt: a task delivered twice runs once.
+
+        claim: a name of its own for each task; a claim with the same name is the same claim. Raises Fenced, and LogLost
+        where there is no log.
+        """
 
     def is_claimed(self, request_id: str, attempt: int) -> bool:
         """Return whether a worker has claimed the attempt."""
@@ -67,6 +84,9 @@ class EventLog(Protocol):
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         """Return all frames whose last seq is greater than `after`."""
 
+    def entries(self, request_id: str, after: int = 0) -> list[Entry]:
+        """Return the same with their events encoded."""
+
     def read_backwards(self, request_id: str) -> Iterator[Frame]:
         """Yield all frames, the last first; few more are fetched than are read."""
 
@@ -75,6 +95,9 @@ class EventLog(Protocol):
 
     def forget(self, request_id: str) -> None:
         """Delete events and commands at once. Numbering and fencing stay, so that no late append starts a new log."""
+
+    def mark(self, request_id: str) -> Mark:
+        """Return the mark of the log's end; BEGINNING when there is no such log."""
 
     def last_seq(self, request_id: str) -> int:
         """Return the last seq; 0 when there is no such log."""

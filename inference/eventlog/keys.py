@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from inference.protocol.codec import frame_json
+from inference.eventlog.entry import Entry
 
 PREFIX = "sightglass:"
 
@@ -17,7 +16,7 @@ def log_key(request_id: str) -> str:
 
 
 def meta_key(request_id: str) -> str:
-    """Hash: attempt, seq, cancelled, claim:<attempt>, writer:<name>."""
+    """Hash: attempt, seq, digest, cancelled, claim:<attempt>, writer:<name>."""
     return f"{PREFIX}log:{request_id}:meta"
 
 
@@ -100,19 +99,7 @@ def experiment_key(payload: str) -> str:
     return f"{PREFIX}experiment:{hashlib.sha256(payload.encode()).hexdigest()}"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One stream entry: a frame whose events are still encoded."""
-
-    last_seq: int
-    seq: int
-    events: bytes
-
-    @property
-    def frame(self) -> bytes:
-        """Return the frame's JSON, as every reader receives it."""
-        return frame_json(self.seq, self.events)
-
-
 def parse_entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Entry:
-    return Entry(int(entry_id.split(b"-")[0]), int(fields[b"seq"]), fields[b"events"])
+    last_seq, seq = int(entry_id.split(b"-")[0]), int(fields[b"seq"])
+    follows, digest = fields.get(b"follows", b"").decode(), fields.get(b"digest", b"").decode()
+    return Entry(last_seq, seq, fields[b"events"], follows, digest)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from inference.eventlog.entry import BEGINNING, Entry, Mark, digest_of
 from inference.eventlog.event_log import MAX_COMMANDS, Fenced, LogLost
+from inference.protocol.codec import encode_events
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import StepCommand
 
@@ -15,10 +18,10 @@ from inference.protocol.request import StepCommand
 class _Log:
     attempt: int = 0
     is_cancelled: bool = False
-    claimed: set[int] = field(default_factory=set)
-    frames: list[Frame] = field(default_factory=list)
+    claims: dict[int, str] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
     commands: list[StepCommand] = field(default_factory=list)
-    last_seq: int = 0
+    mark: Mark = BEGINNING
 
 
 class MemoryEventLog:
@@ -32,44 +35,59 @@ class MemoryEventLog:
         self.fence(request_id, attempt)
 
     def append(
-        self, request_id: str, events: Sequence[AnyEvent], attempt: int, known: int = 0, is_next: bool = False
-    ) -> int:
+        self,
+        request_id: str,
+        events: Sequence[AnyEvent],
+        attempt: int,
+        known: Mark = BEGINNING,
+        is_next: bool = False,
+        claim: str = "",
+    ) -> Entry:
         if not events:
             raise ValueError("an append needs at least one event")
         with self._lock:
-            log = self._own(request_id, attempt)
-            if log.last_seq < known:
-                raise LogLost(f"{request_id} ends at {log.last_seq}, before {known}")
-            if is_next and log.last_seq > known:
-                raise Fenced(f"{request_id} goes on after {log.last_seq}, not {known}")
-            log.frames.append(Frame(seq=log.last_seq + 1, events=tuple(events)))
-            log.last_seq += len(events)
-            return log.last_seq
+            log = self._own(request_id, attempt, claim)
+            last = log.mark
+            if not _has(log, known):
+                raise LogLost(f"{request_id} ends at {last} and has not {known}")
+            if is_next and last.seq > known.seq:
+                raise Fenced(f"{request_id} goes on after {last.seq}, not {known.seq}")
+            encoded = encode_events(events)
+            digest = digest_of(last.digest, encoded)
+            entry = Entry(last.seq + len(events), last.seq + 1, encoded, last.digest, digest)
+            _take(log, attempt, claim, [entry])
+            return entry
+
+    def put_back(self, request_id: str, attempt: int, claim: str, base: Mark, lost: Sequence[Entry]) -> None:
+        with self._lock:
+            log = self._own(request_id, attempt, claim)
+            if log.mark != base:
+                raise LogLost(f"{request_id} ends at {log.mark}, not {base}")
+            _take(log, attempt, claim, lost)
 
     def fence(self, request_id: str, attempt: int) -> None:
         with self._lock:
-            self._own(request_id, attempt)
+            self._own(request_id, attempt, "").attempt = attempt
 
-    def claim(self, request_id: str, attempt: int) -> bool:
+    def claim(self, request_id: str, attempt: int, claim: str = "") -> bool:
+        claim = claim or secrets.token_hex(4)
         with self._lock:
-            log = self._logs.setdefault(request_id, _Log())
-            if attempt < log.attempt:
-                raise _fenced(request_id, attempt, log.attempt)
-            if not log.last_seq:
+            log = self._own(request_id, attempt, "")
+            if not log.mark.seq:
                 raise LogLost(f"{request_id} has no log")
-            is_first = attempt not in log.claimed
-            log.claimed.add(attempt)
-            return is_first
+            return log.claims.setdefault(attempt, claim) == claim
 
     def is_claimed(self, request_id: str, attempt: int) -> bool:
         with self._lock:
-            return attempt in self._logs.get(request_id, _Log()).claimed
+            return attempt in self._logs.get(request_id, _Log()).claims
 
-    def _own(self, request_id: str, attempt: int) -> _Log:
+    def _own(self, request_id: str, attempt: int, claim: str) -> _Log:
+        """Return the log. Raises Fenced where a later attempt or another claim has it."""
         log = self._logs.setdefault(request_id, _Log())
         if attempt < log.attempt:
-            raise _fenced(request_id, attempt, log.attempt)
-        log.attempt = attempt
+            raise Fenced(f"{request_id} belongs to attempt {log.attempt}, not {attempt}")
+        if claim and log.claims.get(attempt, claim) != claim:
+            raise Fenced(f"attempt {attempt} of {request_id} runs in another task")
         return log
 
     def cancel(self, request_id: str) -> None:
@@ -91,9 +109,11 @@ class MemoryEventLog:
             return self._logs.get(request_id, _Log()).commands[after:]
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
+        return [entry.frame for entry in self.entries(request_id, after)]
+
+    def entries(self, request_id: str, after: int = 0) -> list[Entry]:
         with self._lock:
-            log = self._logs.get(request_id, _Log())
-            return [frame for frame in log.frames if frame.last_seq > after]
+            return [entry for entry in self._logs.get(request_id, _Log()).entries if entry.last_seq > after]
 
     def read_backwards(self, request_id: str) -> Iterator[Frame]:
         return reversed(self.read(request_id))
@@ -104,13 +124,31 @@ class MemoryEventLog:
     def forget(self, request_id: str) -> None:
         with self._lock:
             log = self._logs.get(request_id, _Log())
-            log.frames.clear()
+            log.entries.clear()
             log.commands.clear()
 
-    def last_seq(self, request_id: str) -> int:
+    def lose(self, request_id: str) -> None:
+        """Lose all of the log, as a server does that comes back without its data."""
         with self._lock:
-            return self._logs.get(request_id, _Log()).last_seq
+            self._logs.pop(request_id, None)
+
+    def mark(self, request_id: str) -> Mark:
+        with self._lock:
+            return self._logs.get(request_id, _Log()).mark
+
+    def last_seq(self, request_id: str) -> int:
+        return self.mark(request_id).seq
 
 
-def _fenced(request_id: str, attempt: int, owner: int) -> Fenced:
-    return Fenced(f"{request_id} belongs to attempt {owner}, not {attempt}")
+def _has(log: _Log, known: Mark) -> bool:
+    """Return whether the log has all that the mark stands for."""
+    if known.seq > log.mark.seq:
+        return False
+    return not known.digest or any(entry.mark == known for entry in reversed(log.entries))
+
+
+def _take(log: _Log, attempt: int, claim: str, entries: Sequence[Entry]) -> None:
+    log.entries.extend(entries)
+    log.mark, log.attempt = log.entries[-1].mark, attempt
+    if claim:
+        log.claims[attempt] = claim

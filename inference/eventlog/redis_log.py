@@ -1,8 +1,9 @@
 """The event log in a Redis-compatible server: one stream and one small hash per request.
 
-Fencing and numbering happen in one script, because web site and worker append to the same log and stream ids alone
-are not gapless. After a lost reply the append is sent again: the script knows each writer's last one, so that a frame
-never stands in the log twice. A writer is a thread, since each thread waits for its reply. Knows nothing of readers.
+Fencing, numbering and the chain of digests happen in one script, because web site and worker append to the same log
+and stream ids alone are not gapless. After a lost reply the append is sent again: the script knows each writer's last
+one, so that a frame never stands in the log twice. A writer is a thread, since each thread waits for its reply. Knows
+nothing of readers.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import redis
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
+from inference.eventlog.entry import BEGINNING, DIGEST_CHARS, Entry, Mark
 from inference.eventlog.event_log import (
     EXPIRY_S,
     MAX_COMMANDS,
@@ -27,47 +29,14 @@ from inference.eventlog.event_log import (
     LogLost,
 )
 from inference.eventlog.keys import commands_key, log_key, meta_key, parse_entry
+from inference.eventlog.scripts import APPEND, CLAIM, FENCE, PUT_BACK
 from inference.protocol.codec import (
-    decode_events,
     decode_step,
     encode_events,
     encode_step,
 )
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import StepCommand
-
-# KEYS: meta, log. ARGV: attempt, number of events (0: fence only), events, expiry in s, writer, the writer's count of
-# appends, the last seq that the writer knows, 1 if the frame is to follow it. Returns last seq or an error.
-_APPEND = """
-local owner = tonumber(redis.call('HGET', KEYS[1], 'attempt') or '0')
-local attempt = tonumber(ARGV[1])
-if attempt < owner then return redis.error_reply('FENCED by attempt ' .. owner) end
-local count, known = tonumber(ARGV[2]), tonumber(ARGV[7])
-local last = tonumber(redis.call('HGET', KEYS[1], 'seq') or '0')
-if count > 0 then
-  local writer = 'writer:' .. ARGV[5]
-  local number, appended = string.match(redis.call('HGET', KEYS[1], writer) or '', '^(%d+):(%d+)$')
-  if number == ARGV[6] then return tonumber(appended) end
-  if last < known then return redis.error_reply('LOST: it ends at ' .. last .. ', before ' .. known) end
-  if ARGV[8] == '1' and last > known then return redis.error_reply('FENCED: it goes on after ' .. last) end
-  last = last + count
-  redis.call('XADD', KEYS[2], last .. '-0', 'seq', last - count + 1, 'events', ARGV[3])
-  redis.call('HSET', KEYS[1], 'seq', last, writer, ARGV[6] .. ':' .. last)
-  redis.call('EXPIRE', KEYS[2], ARGV[4])
-end
-if attempt > owner then redis.call('HSET', KEYS[1], 'attempt', attempt) end
-redis.call('EXPIRE', KEYS[1], ARGV[4])
-return last
-"""
-
-# KEYS: meta. ARGV: attempt, claim. Returns the claim that owns the attempt, also when the first try's reply was lost.
-_CLAIM = """
-local owner = tonumber(redis.call('HGET', KEYS[1], 'attempt') or '0')
-if tonumber(ARGV[1]) < owner then return redis.error_reply('FENCED by attempt ' .. owner) end
-if not redis.call('HGET', KEYS[1], 'seq') then return redis.error_reply('LOST: there is no log') end
-redis.call('HSETNX', KEYS[1], 'claim:' .. ARGV[1], ARGV[2])
-return redis.call('HGET', KEYS[1], 'claim:' .. ARGV[1])
-"""
 
 _NUM_BACKWARDS = 8
 """Frames fetched at once by a reader that looks for one near the end."""
@@ -79,8 +48,10 @@ class RedisEventLog:
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._append = client.register_script(_APPEND)
-        self._claim = client.register_script(_CLAIM)
+        self._append = client.register_script(APPEND)
+        self._put_back = client.register_script(PUT_BACK)
+        self._fence = client.register_script(FENCE)
+        self._claim = client.register_script(CLAIM)
         self._writers = threading.local()
         self._numbers = itertools.count(1)
 
@@ -102,21 +73,35 @@ class RedisEventLog:
         self.fence(request_id, attempt)
 
     def append(
-        self, request_id: str, events: Sequence[AnyEvent], attempt: int, known: int = 0, is_next: bool = False
-    ) -> int:
+        self,
+        request_id: str,
+        events: Sequence[AnyEvent],
+        attempt: int,
+        known: Mark = BEGINNING,
+        is_next: bool = False,
+        claim: str = "",
+    ) -> Entry:
         if not events:
             raise ValueError("an append needs at least one event")
-        return self._run(request_id, attempt, len(events), encode_events(events), known, is_next)
+        encoded = encode_events(events)
+        keys = [meta_key(request_id), log_key(request_id)]
+        args: list[int | str | bytes] = [attempt, claim, OPEN_EXPIRY_S, int(is_next), self._writer()]
+        args += [next(self._numbers), known.seq, known.digest]
+        with _refusals(request_id):
+            reply: Any = self._append(keys=keys, args=[*args, len(events), encoded, DIGEST_CHARS])
+        last_seq, follows, digest = reply.decode().split(":")
+        return Entry(int(last_seq), int(last_seq) + 1 - len(events), encoded, follows, digest)
+
+    def put_back(self, request_id: str, attempt: int, claim: str, base: Mark, lost: Sequence[Entry]) -> None:
+        args: list[int | str | bytes] = [attempt, claim, OPEN_EXPIRY_S, "", "", base.seq, base.digest]
+        for entry in lost:
+            args += [entry.last_seq, entry.seq, entry.events, entry.follows, entry.digest]
+        with _refusals(request_id):
+            self._put_back(keys=[meta_key(request_id), log_key(request_id)], args=args)
 
     def fence(self, request_id: str, attempt: int) -> None:
-        self._run(request_id, attempt, 0, b"", 0, False)
-
-    def _run(self, request_id: str, attempt: int, num_events: int, events: bytes, known: int, is_next: bool) -> int:
-        keys = [meta_key(request_id), log_key(request_id)]
-        number = next(self._numbers)
-        args: list[int | str | bytes] = [attempt, num_events, events, OPEN_EXPIRY_S, self._writer(), number, known]
         with _refusals(request_id):
-            return int(self._append(keys=keys, args=[*args, int(is_next)]))
+            self._fence(keys=[meta_key(request_id)], args=[attempt, "", OPEN_EXPIRY_S])
 
     def _writer(self) -> str:
         """Return the name of this thread as a writer."""
@@ -124,8 +109,8 @@ class RedisEventLog:
             self._writers.name = secrets.token_hex(4)
         return str(self._writers.name)
 
-    def claim(self, request_id: str, attempt: int) -> bool:
-        claim = f"{self._writer()}:{next(self._numbers)}"
+    def claim(self, request_id: str, attempt: int, claim: str = "") -> bool:
+        claim = claim or f"{self._writer()}:{next(self._numbers)}"
         with _refusals(request_id):
             owner: Any = self._claim(keys=[meta_key(request_id)], args=[attempt, claim])
         return bool(owner == claim.encode())
@@ -157,13 +142,16 @@ class RedisEventLog:
         return [decode_step(row) for row in rows]
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
+        return [entry.frame for entry in self.entries(request_id, after)]
+
+    def entries(self, request_id: str, after: int = 0) -> list[Entry]:
         rows: Any = self._client.xrange(log_key(request_id), min=f"({after}-0" if after else "-")
-        return [_frame(*row) for row in rows]
+        return [parse_entry(*row) for row in rows]
 
     def read_backwards(self, request_id: str) -> Iterator[Frame]:
         rows: Any = self._client.xrevrange(log_key(request_id), count=_NUM_BACKWARDS)
         while rows:
-            yield from (_frame(*row) for row in rows)
+            yield from (parse_entry(*row).frame for row in rows)
             before = f"({rows[-1][0].decode()}"
             rows = self._client.xrevrange(log_key(request_id), max=before, count=_NUM_BACKWARDS)
 
@@ -179,9 +167,12 @@ class RedisEventLog:
         pipeline.expire(meta_key(request_id), EXPIRY_S)
         pipeline.execute()
 
+    def mark(self, request_id: str) -> Mark:
+        seq, digest = cast("list[bytes | None]", self._client.hmget(meta_key(request_id), "seq", "digest"))
+        return Mark(int(seq or 0), (digest or b"").decode())
+
     def last_seq(self, request_id: str) -> int:
-        value: Any = self._client.hget(meta_key(request_id), "seq")
-        return int(value or 0)
+        return self.mark(request_id).seq
 
 
 @contextmanager
@@ -195,8 +186,3 @@ def _refusals(request_id: str) -> Iterator[None]:
         if "LOST" in str(error):
             raise LogLost(f"{request_id}: {error}") from None
         raise
-
-
-def _frame(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Frame:
-    entry = parse_entry(entry_id, fields)
-    return Frame(seq=entry.seq, events=decode_events(entry.events))

@@ -33,9 +33,9 @@ def decode_events(data: bytes | str) -> tuple[AnyEvent, ...]:
     return _events_decoder.decode(data)
 
 
-def frame_json(seq: int, events: bytes) -> bytes:
-    """A frame's JSON from its first seq and its already encoded events, without decoding them again."""
-    return b'{"seq":%d,"events":%s}' % (seq, events)
+def frame_json(seq: int, frame_id: str, events: bytes) -> bytes:
+    """A frame's JSON from its first seq, its id and its already encoded events, without decoding them again."""
+    return b'{"seq":%d,"id":"%s","events":%s}' % (seq, frame_id.encode(), events)
 
 
 def encode_frame(frame: Frame) -> bytes:

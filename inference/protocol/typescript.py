@@ -22,7 +22,9 @@ def build_typescript() -> str:
     schema = build_schema()
     parts = [_HEADER, f"export const PROTOCOL_VERSION = {schema['version']};\n"]
     for name, definition in schema["$defs"].items():
-        parts.append(interface(name, definition) if "properties" in definition else _alias(name, definition))
+        is_object = "properties" in definition
+        has_defaults = name != events.Frame.__name__  # its struct omits them
+        parts.append(interface(name, definition, has_defaults) if is_object else _alias(name, definition))
     parts.append(_ranges(schema["$defs"]["SamplingParams"]))
     parts.append(_repetition())
     parts.append(_failures())

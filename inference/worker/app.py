@@ -7,6 +7,7 @@ before its model is loaded, none while it drains, and no more at once than it ha
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,7 @@ from inference.eventlog.keys import worker_queue
 from inference.eventlog.leases import Holding
 from inference.logs.request import name_request
 from inference.protocol.codec import decode_generation
-from inference.protocol.failures import LOG_LOST, Failure, GrammarError
+from inference.protocol.failures import Failure, GrammarError
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_log, set_up_worker
 from inference.worker.generation import Generation, Interrupted
@@ -99,12 +100,13 @@ def generate(payload: str) -> None:
     request = decode_generation(payload)
     name_request(request.request_id)
     arrived_ns = time.monotonic_ns()
+    claim = secrets.token_hex(8)
     try:
-        if not app.host.log.claim(request.request_id, request.attempt):
+        if not app.host.log.claim(request.request_id, request.attempt, claim):
             logger.warning("gave up %s: it was delivered before", request.request_id)
             return
-        with app.host.leases.held(Holding(request.request_id, request.attempt), app.host.name):
-            _run(app.host, request, arrived_ns)
+        with app.host.leases.held(Holding(request.request_id, request.attempt)):
+            _run(app.host, request, arrived_ns, claim)
     except Interrupted as error:
         logger.warning("hands over %s: %s", request.request_id, error)
     except (Fenced, AlreadyRunning, LogLost, RedisError) as error:
@@ -112,16 +114,13 @@ def generate(payload: str) -> None:
         logger.warning("gave up %s: %s", request.request_id, error)
 
 
-def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
+def _run(host: Host, request: GenerationRequest, arrived_ns: int, claim: str) -> None:
     request_id = request.request_id
     failure: Failure | None
     try:
-        failure = Generation(host.services(), request, arrived_ns).run()
-    except (Interrupted, Fenced, AlreadyRunning, RedisError):
+        failure = Generation(host.services(), request, arrived_ns, claim=claim).run()
+    except (Interrupted, Fenced, AlreadyRunning, LogLost, RedisError):
         raise
-    except LogLost as error:
-        logger.warning("the log of %s is lost: %s", request_id, error)
-        failure = LOG_LOST
     except GrammarError as error:
         failure = Failure("generation", error.code, f"The answer cannot keep to its form: {error}")
     except Exception:

@@ -39,6 +39,7 @@ from inference.protocol.failures import Failure
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
+from inference.worker.journal import Journal
 from inference.worker.output_guard import OutputGuard
 from inference.worker.repetition import Repetition
 from inference.worker.resumption import Resumption, permitted, resumption_of
@@ -84,11 +85,13 @@ class Generation:
         arrived_ns: int,
         alive_check_s: float = _ALIVE_CHECK_S,
         idle_s: float = _IDLE_S,
+        claim: str = "",
     ) -> None:
-        """Raises GrammarError, RedisError.
+        """Raises GrammarError, LogLost, RedisError.
 
         alive_check_s: interval between looks at the back end while it sends nothing.
         idle_s: in step mode, the longest wait for a choice.
+        claim: the task's claim of the attempt.
         """
         self._services = services
         self._request = request
@@ -99,7 +102,8 @@ class Generation:
         self._arrived_at = clock.at() - (time.monotonic_ns() - arrived_ns) // 1000
         params = request.params
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
-        self._resumed = resumption_of(services.log.read(request.request_id)) if request.is_resumed else None
+        self._journal = Journal(services.log, request.request_id, request.attempt, request.log_seq, claim)
+        self._resumed = resumption_of(self._journal.read()) if request.is_resumed else None
         output_ids = self._resumed.ids if self._resumed else ()
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params), output_ids)
         self._guard = OutputGuard(
@@ -115,7 +119,6 @@ class Generation:
         if self._resumed:
             shown = request.kept_text + self._resumed.text
             self._guard.resume(self._resumed.tokens, shown, self._resumed.num_withheld)
-        self._log_seq = self._resumed.last_seq if self._resumed else request.log_seq
         self._is_started = False
         self._is_waiting = True
         """True in the engine's queue: before the start, and again after a preemption."""
@@ -123,6 +126,7 @@ class Generation:
         self._last_pulse = 0
         self._reported_at = clock.at()
         self._num_commands = 0
+        self._last_command: StepCommand | None = None
         self._awaits_proposal = request.is_resumed
         """Step mode: a command is void before its token is proposed."""
         self._is_on_trial = False
@@ -135,7 +139,7 @@ class Generation:
         """Run the generation to its end; returns the failure, if any.
 
         Raises Interrupted when the worker ends first, Fenced when a later attempt has taken over, LogLost where the log
-        lost events, AlreadyRunning when this one was delivered twice.
+        lost events and cannot be repaired, AlreadyRunning when this one was delivered twice.
         """
         try:
             if self._resumed is None:
@@ -216,8 +220,9 @@ class Generation:
         if not self._request.is_stepped or self._awaits_proposal:
             return
         backend, request_id = self._services.backend, self._request.request_id
-        for command in self._services.log.commands(request_id, self._num_commands):
+        for command in self._new_commands():
             self._num_commands += 1
+            self._last_command = command
             backend.take(request_id, command)
         is_forgotten = self._is_paused and self._clock.at() - self._proposed_at > self._idle_us
         if is_forgotten and not self._is_given_up:
@@ -226,11 +231,23 @@ class Generation:
             self._append([cancelled])
             backend.finish(self._request, "abort")
 
+    def _new_commands(self) -> list[StepCommand]:
+        """Return the commands since the last look; all, where the list was lost with its Redis and began again."""
+        log, request_id = self._services.log, self._request.request_id
+        found = log.commands(request_id, max(0, self._num_commands - 1))
+        if not self._num_commands:
+            return found
+        if found and found[0] == self._last_command:
+            return found[1:]
+        self._num_commands = 0
+        return log.commands(request_id, 0)
+
     def _take_up_commands(self, position: int) -> None:
         """Step mode, resumed: run on as far as the commands before the first proposal allow."""
         self._awaits_proposal = False
         commands = self._services.log.commands(self._request.request_id, 0)
         self._num_commands = sum(command.position < position for command in commands)
+        self._last_command = commands[self._num_commands - 1] if self._num_commands else None
         num_tokens = permitted(commands, position)
         if num_tokens != 0:
             command = StepCommand(position=position, num_tokens=num_tokens)
@@ -285,9 +302,8 @@ class Generation:
             self._append(events)
 
     def _append(self, events: list[AnyEvent]) -> None:
-        """Append to the log, which must still have all that this generation wrote. Raises Fenced, LogLost."""
-        request = self._request
-        self._log_seq = self._services.log.append(request.request_id, events, request.attempt, self._log_seq)
+        """Append to the log, which is repaired where it lost events. Raises Fenced, LogLost."""
+        self._journal.append(events)
         if any(isinstance(event, TokenSampled | TokenProposed) for event in events):
             self._end_trial()
 

@@ -69,7 +69,7 @@ class Host:
         self._started_unix_us = unix_us()
         self._client = redis.Redis.from_url(settings.redis_url)
         self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
-        self.leases = LeaseKeeper(Leases(redis.Redis.from_url(settings.redis_url, socket_timeout=_TIMEOUT_S)))
+        self.leases = LeaseKeeper(Leases(redis.Redis.from_url(settings.redis_url, socket_timeout=_TIMEOUT_S)), name)
         self.leases.start()
         self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
         self._services: WorkerServices | None = None

@@ -25,20 +25,21 @@ _REPORT_S = 5.0
 class LeaseKeeper(threading.Thread):
     """Holds leases for as long as their tasks run."""
 
-    def __init__(self, leases: Leases) -> None:
+    def __init__(self, leases: Leases, worker: str) -> None:
+        """worker: this worker's name, on which its requests are placed."""
         super().__init__(name="leases", daemon=True)
+        self._worker = worker
         self._leases = leases
         self._held: set[Holding] = set()
         self._lock = threading.Lock()
 
     @contextmanager
-    def held(self, holding: Holding, worker: str) -> Iterator[None]:
+    def held(self, holding: Holding) -> Iterator[None]:
         """Hold the lease within the block; an exception there lets it run out now, as nothing was reported.
 
-        worker: this worker's name, on which the request is placed. Raises Fenced where a later attempt holds it,
-        RedisError.
+        Raises Fenced where a later attempt holds it, RedisError.
         """
-        if not self._leases.grant(*holding, _LEASE_S, worker):
+        if not self._leases.grant(*holding, _LEASE_S, self._worker):
             raise Fenced(f"{holding.request_id} is leased to a later attempt than {holding.attempt}")
         with self._lock:
             self._held.add(holding)
@@ -62,12 +63,20 @@ class LeaseKeeper(threading.Thread):
         except RedisError as error:
             logger.warning("the lease of %s ends by itself: %s", holding.request_id, error)
 
+    def _put_back(self, held: list[Holding]) -> None:
+        """Grant those leases again that Redis lost. One of a request that was just settled ends by itself."""
+        missing = set(self._leases.missing([holding.request_id for holding in held]))
+        for holding in held:
+            if holding.request_id in missing:
+                self._leases.grant(*holding, _LEASE_S, self._worker)
+
     def run(self) -> None:
         while True:
             time.sleep(_RENEWAL_S)
             with self._lock:
                 held = list(self._held)
             try:
-                self._leases.renew(held, _LEASE_S)
+                if self._leases.renew(held, _LEASE_S) < len(held):
+                    self._put_back(held)
             except Exception as error:  # the next renewal may succeed
                 logger.warning("leases could not be renewed: %s", error)

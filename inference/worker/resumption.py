@@ -24,7 +24,6 @@ from inference.protocol.request import StepCommand, Usage
 class Resumption:
     """The answer so far, as its log has it."""
 
-    last_seq: int
     tokens: tuple[TokenSampled, ...]
     """Tokens that were released, in order. A frame holds tokens together with their text."""
     text: str
@@ -57,7 +56,6 @@ def resumption_of(frames: Sequence[Frame]) -> Resumption:
     """Return what the frames of a request's one generation tell."""
     events = [event for frame in frames for event in frame.events]
     return Resumption(
-        last_seq=frames[-1].last_seq if frames else 0,
         tokens=tuple(event for event in events if isinstance(event, TokenSampled)),
         text="".join(event.text for event in events if isinstance(event, TextReleased)),
         lookup=first(events, CacheLookedUp),

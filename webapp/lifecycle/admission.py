@@ -116,7 +116,7 @@ def concurrency_limits(num_free: int, num_new: int, max_open: int = MAX_IN_FLIGH
     if num_new > max(0, num_free):
         raise TooManyOpen(_too_many(num_free, num_new, max_open))
     return [
-        Limit(name="concurrency", limit=max_open, remaining=num_free - before, num_taken=1, refill_per_s=0)
+        Limit(name="concurrency", limit=max_open, remaining=num_free - before, num_taken=1, refill_per_s=0.0)
         for before in range(num_new)
     ]
 

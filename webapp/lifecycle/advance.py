@@ -1,6 +1,7 @@
 """Decides from a request's log what is next, and has it done: the one place that carries a request on.
 
     the log has                       next
+    nothing                           begin: it is written again from the row
     its beginning                     prepare
     its prompt                        generate: a worker claims the attempt, or a new attempt takes over from a lost one
     its generation's end              settle
@@ -19,6 +20,7 @@ from typing import Literal
 from django.db.models import F
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.entry import end_of
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import (
     TERMINAL,
@@ -38,7 +40,7 @@ from inference.protocol.failures import Failure
 from webapp.lifecycle import dispatch
 from webapp.lifecycle.generation_request import tokenizer_version
 from webapp.lifecycle.placement import unavailable
-from webapp.lifecycle.settle import STOPPED_MEANWHILE, end, settle
+from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, settle
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import suspect
@@ -60,7 +62,7 @@ Step = Literal["begin", "prepare", "generate", "refuse", "settle"]
 
 
 def next_step(events: Sequence[AnyEvent]) -> Step:
-    """Return what a log lacks. begin: its beginning, which was lost or is still to come. Pure."""
+    """Return what a log lacks. begin: its beginning, which was lost, or never written. Pure."""
     if not events:
         return "begin"
     if any(isinstance(event, (GenerationFinished, *TERMINAL)) for event in events):
@@ -79,7 +81,7 @@ def report(request_id: str, failure: Failure | None, attempt: int) -> None:
     if failure is not None and Request.objects.filter(pk=request_id, attempt__gt=attempt).exists():
         return
     frames = services.event_log().read(request_id)
-    if failure is not None or next_step(_events(frames)) in ("begin", "settle"):
+    if failure is not None or next_step(_events(frames)) == "settle":
         settle(request_id, failure, frames)
     else:
         advance(request_id)
@@ -90,18 +92,19 @@ def advance(request_id: str) -> None:
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is None:
         services.leases().end(request_id)
+        services.event_log().retire(request_id)  # a Redis that came back with it lets it expire again
         return
-    events = _events(services.event_log().read(request_id))
+    frames = services.event_log().read(request_id)
     try:
-        _advance(request, events)
+        _advance(request, frames)
     except (Fenced, LogLost) as error:
         logger.warning("%s was carried on elsewhere: %s", request_id, error)
 
 
-def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
-    match next_step(events):
+def _advance(request: Request, frames: Sequence[Frame]) -> None:
+    match next_step(_events(frames)):
         case "begin":
-            dispatch.await_beginning(request)
+            _begin(request)
         case "prepare":
             dispatch.queue_preparation(request)
         case "refuse":
@@ -109,17 +112,34 @@ def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
         case "settle":
             dispatch.queue_report(request)
         case "generate":
-            _generate(request, events)
+            _generate(request, frames)
 
 
-def _generate(request: Request, events: Sequence[AnyEvent]) -> None:
+def _begin(request: Request) -> None:
+    """Write the log's beginning again. A worker that still has the lost log keeps its lease, and puts the log back."""
+    if _take_attempt(request):
+        logger.warning("attempt %d of %s begins again", request.attempt, request.pk)
+        services.event_log().append(request.pk, [beginning(request)], request.attempt, is_next=True)
+        dispatch.queue_preparation(request)
+
+
+def _take_attempt(request: Request) -> bool:
+    """Take the next attempt's number; False where another process has taken it."""
+    open_rows = Request.objects.filter(pk=request.pk, attempt=request.attempt, finished_at=None)
+    is_taken = open_rows.update(attempt=F("attempt") + 1) == 1
+    request.attempt += is_taken
+    return is_taken
+
+
+def _generate(request: Request, frames: Sequence[Frame]) -> None:
     """Let the attempt wait in its queue, or take over from it. No worker computes it now."""
+    events = _events(frames)
     if any(isinstance(event, RequestCancelled) for event in events):
         end(request.pk, STOPPED_MEANWHILE)
     elif failure := unavailable(request.model, tokenizer_version(events)):
         end(request.pk, failure)
     elif not services.event_log().is_claimed(request.pk, request.attempt) and dispatch.is_waiting(request, events):
-        dispatch.keep_waiting(request, events)
+        dispatch.keep_waiting(request, events, end_of(frames))
     else:
         _take_over(request)
 
@@ -129,26 +149,25 @@ def _take_over(request: Request) -> None:
     if worker := leases.worker_of(request.pk):  # it holds the request no longer: it may be gone
         suspect(worker)
     lost = request.attempt
-    if not Request.objects.filter(pk=request.pk, attempt=lost, finished_at=None).update(attempt=F("attempt") + 1):
+    if not _take_attempt(request):
         return
-    request.attempt += 1
     log.fence(request.pk, request.attempt)
-    events = _events(log.read(request.pk))
+    frames = log.read(request.pk)
+    events, logged = _events(frames), end_of(frames)
     if next_step(events) == "settle":
         dispatch.queue_report(request)
         return
-    num_logged = len(events)
     ended = lost if log.is_claimed(request.pk, lost) else last_begun(events)
     told = {event.attempt for event in events if isinstance(event, GenerationInterrupted)}
     if ended is not None and ended not in told:
         events.append(interruption(events, ended, RequestClock(request.accepted_unix_us).at()))
     logger.warning("attempt %d takes over %s", request.attempt, request.pk)
     if is_to_blame(events):
-        if new := events[num_logged:]:
-            log.append(request.pk, new, request.attempt, num_logged, is_next=True)
+        if new := events[logged.seq :]:
+            log.append(request.pk, new, request.attempt, logged, is_next=True)
         settle(request.pk, _ENDED_WORKERS)
     else:
-        dispatch.queue_generation(request, events, num_logged)
+        dispatch.queue_generation(request, events, logged)
 
 
 def last_begun(events: Sequence[AnyEvent]) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.entry import Mark
 from inference.eventlog.keys import model_queue, worker_queue
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import AnyEvent, GenerationQueued
@@ -39,20 +40,20 @@ def queue_preparation(request: Request) -> None:
     app.send_task("lifecycle.prepare", args=[request.pk])
 
 
-def queue_generation(request: Request, events: Sequence[AnyEvent], num_logged: int) -> None:
+def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark) -> None:
     """Log the last of the events and queue the generation, once: a second call for the same log raises Fenced.
 
-    events: all of the request's, of which the log has num_logged. Raises Fenced, LogLost, OperationalError, RedisError,
-    OSError.
+    events: all of the request's, of which the log has those up to `logged`. Raises Fenced, LogLost, OperationalError,
+    RedisError, OSError.
     """
     at = RequestClock(request.accepted_unix_us).at
     generation, version = generation_request(request, events), tokenizer_version(events)
     worker = place(generation, version)
     queue = worker_queue(worker) if worker else model_queue(request.model, version)
     queued = GenerationQueued(at=at(), attempt=request.attempt, queue_depth=num_generations(queue))
-    new = [*events[num_logged:], queued]
-    last = services.event_log().append(request.pk, new, request.attempt, num_logged, is_next=True)
-    payload = encode_generation(msgspec.structs.replace(generation, log_seq=last))
+    new = [*events[logged.seq :], queued]
+    entry = services.event_log().append(request.pk, new, request.attempt, logged, is_next=True)
+    payload = encode_generation(msgspec.structs.replace(generation, log_seq=entry.last_seq))
     services.leases().grant(request.pk, request.attempt, _TAKEN_S if worker else _QUEUED_S, worker)
     add_generate_queue(queue)
     # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
@@ -79,15 +80,11 @@ def queue_report(request: Request) -> None:
     app.send_task("lifecycle.advance", args=[request.pk])
 
 
-def await_beginning(request: Request) -> None:
-    """Give a request whose log has not begun a lease until the next look. Raises RedisError."""
-    services.leases().grant(request.pk, request.attempt, _QUEUED_S)
-
-
-def keep_waiting(request: Request, events: Sequence[AnyEvent]) -> None:
+def keep_waiting(request: Request, events: Sequence[AnyEvent], logged: Mark) -> None:
     """Give a request that waits in the queue a lease until the next look; log that it waits for a busy worker.
 
-    Without a worker the log stays silent, and the watchdog ends the request. Raises Fenced, LogLost, RedisError.
+    logged: the log's end. Without a worker the log stays silent, and the watchdog ends the request. Raises Fenced,
+    LogLost, RedisError.
     """
     services.leases().grant(request.pk, request.attempt, _QUEUED_S)
     version = tokenizer_version(events)
@@ -95,4 +92,4 @@ def keep_waiting(request: Request, events: Sequence[AnyEvent]) -> None:
         depth = num_generations(model_queue(request.model, version))
         at = RequestClock(request.accepted_unix_us).at()
         queued = GenerationQueued(at=at, attempt=request.attempt, queue_depth=depth)
-        services.event_log().append(request.pk, [queued], request.attempt, len(events), is_next=True)
+        services.event_log().append(request.pk, [queued], request.attempt, logged, is_next=True)

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.entry import end_of
 from inference.eventlog.event_log import EventLog
 from inference.protocol.events import (
     AnyEvent,
@@ -89,9 +90,9 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
     _catch_up(log, request.id, frames)
     outcome = fold(frames)
     entry = _post(request, outcome)
-    known = frames[-1].last_seq if frames else 0
+    known = end_of(frames)
     if last := _missing(request, outcome, entry, failure, ready.compared):
-        frames.append(Frame(seq=known + 1, events=tuple(last)))
+        frames.append(Frame(seq=known.seq + 1, events=tuple(last)))
         outcome = fold(frames)
     record(request, outcome)
     request.save()
@@ -107,7 +108,11 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
 
 
 def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
-    frames += log.read(request_id, after=frames[-1].last_seq if frames else 0)
+    """Add what came since. In a log that lost frames meanwhile, others stand after them: those that were read count."""
+    known = end_of(frames)
+    since = log.entries(request_id, after=known.seq)
+    if since and known.agrees_with(since[0].follows):
+        frames += [entry.frame for entry in since]
 
 
 def _post(request: Request, outcome: Outcome) -> LedgerEntry | None:
@@ -139,7 +144,7 @@ def _missing(
     """The events that the log still needs to be complete."""
     clock, events = RequestClock(request.accepted_unix_us), list[AnyEvent]()
     if outcome.num_events == 0:
-        events.append(_beginning(request))
+        events.append(beginning(request))
     if compared is not None and not outcome.is_terminal:
         events.append(msgspec.structs.replace(compared, at=clock.at()))
     if entry is not None and outcome.bill is None:
@@ -149,7 +154,7 @@ def _missing(
     return events
 
 
-def _beginning(request: Request) -> RequestAccepted:
+def beginning(request: Request) -> RequestAccepted:
     """The first event, rebuilt from the row: the log was lost with its Redis."""
     return RequestAccepted(
         at=0,

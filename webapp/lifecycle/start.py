@@ -10,6 +10,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.event_log import Fenced
 from inference.logs.request import name_request
 from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
 from inference.protocol.request import SamplingParams
@@ -42,7 +43,7 @@ def start(
     limits: tuple[Limit, ...],
     replay_of: str | None = None,
 ) -> None:
-    """Open the log of a saved request and queue its preparation. Raises QueueUnavailable, Fenced."""
+    """Open the log of a saved request and queue its preparation. Raises QueueUnavailable."""
     name_request(request.pk)
     clock = RequestClock(request.accepted_unix_us)
     accepted = RequestAccepted(
@@ -67,6 +68,8 @@ def start(
     try:
         services.event_log().append(request.id, [accepted, checked], request.attempt)
         dispatch.queue_preparation(request)
+    except Fenced:
+        return  # the watchdog was quicker to begin it, or it was ended
     except (OperationalError, RedisError, OSError) as error:
         take_back(request)
         raise QueueUnavailable(str(error)) from error

@@ -6,6 +6,7 @@ import time
 from typing import Literal
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.entry import end_of
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import TERMINAL, RequestCancelled
 from inference.protocol.failures import LOG_LOST, Failure
@@ -37,7 +38,7 @@ def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
         if not frames:
             end(request.pk, LOG_LOST)
             return True
-        log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, frames[-1].last_seq)
+        log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, end_of(frames))
         if not is_computed(events):
             end(request.pk, STOPPED_MEANWHILE if is_started(events) else _STOPPED_EARLY)
     except (Fenced, LogLost):

@@ -11,6 +11,7 @@ from celery.signals import worker_init, worker_ready
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from inference.eventlog.entry import end_of
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import Frame
 from inference.protocol.failures import Failure
@@ -98,13 +99,13 @@ def _hand_on(request: Request, prepared: Prepared, before: Frame) -> None:
     if prepared.failure is not None:
         log = services.event_log()
         if prepared.events:
-            log.append(request.pk, prepared.events, request.attempt, before.last_seq, is_next=True)
-        elif log.last_seq(request.pk) != before.last_seq:
+            log.append(request.pk, prepared.events, request.attempt, end_of([before]), is_next=True)
+        elif log.mark(request.pk) != end_of([before]):
             raise Fenced(f"{request.pk} was prepared meanwhile")
         settle(request.pk, prepared.failure)
         return
     try:
-        queue_generation(request, [*before.events, *prepared.events], len(before.events))
+        queue_generation(request, [*before.events, *prepared.events], end_of([before]))
     except (OperationalError, RedisError, OSError):
         settle(request.pk, _NO_QUEUE)
 

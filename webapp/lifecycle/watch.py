@@ -10,12 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from django.conf import settings
 from django.db import close_old_connections
 from django.utils import timezone
 
+from inference.eventlog.event_log import Fenced
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
@@ -131,7 +133,7 @@ class Watch:
             try:
                 self.attend(request)
                 if request.pk in without_lease:  # Redis lost it, or the process that began the request died
-                    services.leases().grant(request.pk, request.attempt, 0)
+                    _put_back(request)
             except Exception:
                 logger.exception("%s could not be looked at", request.pk)
 
@@ -149,6 +151,13 @@ class Watch:
         now = self._now()
         sight = self._sights[request_id] = _Sight.of(seq, self._sights.get(request_id), now)
         return now - sight.since
+
+
+def _put_back(request: Request) -> None:
+    """Put back the fence, then a lease that is over: the next look at the leases carries the request on."""
+    with suppress(Fenced):  # the row has changed since it was read
+        services.event_log().fence(request.pk, request.attempt)
+        services.leases().grant(request.pk, request.attempt, 0)
 
 
 def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:

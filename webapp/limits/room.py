@@ -134,5 +134,5 @@ def _day_limit(limit: int, used: int) -> Limit:
         remaining=max(0, limit - used),
         reset_unix_us=int(end.timestamp()) * _S,
         num_taken=0,
-        refill_per_s=0,
+        refill_per_s=0.0,
     )

@@ -16,7 +16,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
-from inference.eventlog.event_log import Fenced
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free, num_free_places
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start
@@ -140,8 +139,6 @@ def _start(run: Run, limits: Limits) -> None:
     arrival = Arrival(received_unix_us=request.accepted_unix_us, surface=request.surface)
     try:
         start(request, msgspec.convert(run.params, SamplingParams), arrival, limits, replay_of=run.rerun.original_id)
-    except Fenced:
-        return  # the watchdog was quicker
     except QueueUnavailable as error:
         logger.warning("%s waits on: %s", run, error)
         Run.objects.filter(pk=run.pk).update(request=None, num_tries=run.num_tries - 1)

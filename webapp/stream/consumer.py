@@ -15,8 +15,9 @@ from typing import Annotated, Any
 import msgspec
 from channels.generic.websocket import AsyncWebsocketConsumer
 
+from inference.eventlog.entry import FRAME_ID, Mark
 from webapp.requests.models import Request
-from webapp.stream.frames import Unreadable, find_request, frames, read
+from webapp.stream.frames import Again, Unreadable, find_request, frames, read
 from webapp.stream.hub import Overflow
 from webapp.stream.places import Place, TooManyStreams, places
 from webapp.stream.session import NOT_SIGNED_IN, session_end, user_of
@@ -32,15 +33,21 @@ _BAD_REQUEST = 4400
 _FORBIDDEN = 4403
 _INTERNAL_ERROR = 1011
 
+_FrameId = Annotated[str, msgspec.Meta(pattern=f"^{FRAME_ID}$")]
 _Seq = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
 
 
 class Follow(msgspec.Struct, forbid_unknown_fields=True, tag="follow"):
-    """Send the frames of a request after a seq, marked with a number of the reader's choice."""
+    """Send the frames of a request after the one with this id, marked with a number of the reader's choice."""
 
     tag: _Seq
     request_id: str
-    after: _Seq = 0
+    after: _FrameId | _Seq = 0
+    """The id of a frame, or a seq alone."""
+
+    @property
+    def mark(self) -> Mark:
+        return Mark.parse(str(self.after))
 
 
 class Unfollow(msgspec.Struct, forbid_unknown_fields=True, tag="unfollow"):
@@ -133,18 +140,22 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(code=_INTERNAL_ERROR, reason="The log cannot be read. Connect again.")
 
     async def _send_frames(self, follow: Follow) -> dict[str, Any]:
-        """Send the frames and return the message after the last; `follow.after` is the last seq sent.
+        """Send the frames and return the message after the last; `follow.after` is the id of the last one sent.
 
         Raises Overflow, ReaderStopped.
         """
         session_key = self.scope["session"].session_key
         try:
             request = await read(lambda: _find(session_key, follow.request_id))
-            async with aclosing(frames(request, follow.after)) as source:
+            async with aclosing(frames(request, follow.mark)) as source:
                 async for frame in source:
                     await self._window.wait_for_room()
+                    if isinstance(frame, Again):
+                        follow.after = 0
+                        await self._send(follow.tag, {"again": True})
+                        continue
                     await self._send(follow.tag, frame.json)
-                    follow.after = frame.last_seq
+                    follow.after = str(frame.mark)
         except FollowRefused as error:
             return {"error": {"code": error.code, "message": str(error)}}
         except Unreadable as error:

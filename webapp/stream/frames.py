@@ -14,11 +14,11 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
 
-from inference.eventlog.keys import Entry
+from inference.eventlog.entry import BEGINNING, Entry, Mark
 from inference.protocol.codec import encode_frame
-from inference.protocol.events import AnyEvent, Frame, RequestFailed, RequestFinished
+from inference.protocol.events import AnyEvent, Frame
 from webapp.requests.models import Request
-from webapp.stream.hub import Hub
+from webapp.stream.hub import BeginAgain, Hub
 from webapp.stream.rows import Rows
 from webapp.stream.shared_traces import SharedTrace, shared_traces
 from webapp.traces.file.archive import TraceFileError
@@ -39,8 +39,13 @@ _T = TypeVar("_T")
 class WireFrame:
     """An encoded frame."""
 
-    last_seq: int
+    mark: Mark
     json: bytes
+
+
+@dataclass(frozen=True)
+class Again:
+    """The log was lost, and written anew: what the reader has read is void, and the frames begin again."""
 
 
 @cache
@@ -72,27 +77,37 @@ def find_request(user_id: int | None, request_id: str) -> Request | None:
         return None
 
 
-async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None]:
+async def frames(request: Request, after: Mark) -> AsyncGenerator[WireFrame | Again, None]:
     """Yield frames up to the terminal one. Raises Unreadable; Overflow when the connection does not keep up."""
     while not request.is_settled:
-        # A reader that has the terminal event already must not wait for another.
-        last = await hub().last(request.id) if after else None
-        if last is not None and last.last_seq <= after and _is_terminal(last):
-            return
-        async with aclosing(hub().entries(request.id, after)) as entries:
-            async for entry in entries:
-                after = entry.last_seq
-                yield WireFrame(after, entry.frame)
-                if _is_terminal(entry):
-                    return
+        try:
+            if not await hub().has(request.id, after):
+                raise BeginAgain
+            # A reader that has the terminal event already must not wait for another.
+            last = await hub().last(request.id) if after.seq else None
+            if last is not None and last.last_seq <= after.seq and _is_terminal(last):
+                return
+            async with aclosing(hub().entries(request.id, after)) as entries:
+                async for entry in entries:
+                    after = entry.mark
+                    yield WireFrame(after, entry.json)
+                    if _is_terminal(entry):
+                        return
+        except BeginAgain:
+            after = BEGINNING
+            yield Again()
+            continue
         # No frame came: the log may be gone, before the trace was saved or since.
         found = await _rows_of(asyncio.get_running_loop()).find(request.id)
         if found is None:
             raise Unreadable("The request was deleted.")
         request = found
     trace = await read(lambda: _saved(request.id))
-    for saved in packed(_after(trace.frames, after)):
-        yield WireFrame(saved.last_seq, encode_frame(saved))
+    if not await read(lambda: trace.has(after)):
+        after = BEGINNING
+        yield Again()
+    for saved in packed([frame for frame in trace.frames if frame.last_seq > after.seq]):
+        yield WireFrame(Mark(saved.last_seq), encode_frame(saved))
 
 
 def _saved(request_id: str) -> SharedTrace:
@@ -105,17 +120,6 @@ def _saved(request_id: str) -> SharedTrace:
     if trace is None or not trace.frames:
         raise Unreadable("The trace of this request was deleted.")
     return trace
-
-
-def _after(whole: list[Frame], after: int) -> list[Frame]:
-    """The frames after a seq."""
-    if whole[-1].last_seq < after:
-        # The log was lost and began again. Send its end under a number that is new to the reader.
-        ends = [
-            event for frame in whole for event in frame.events if isinstance(event, RequestFinished | RequestFailed)
-        ]
-        return [Frame(seq=after + 1, events=tuple(ends))]
-    return [frame for frame in whole if frame.last_seq > after]
 
 
 def packed(frames: list[Frame]) -> list[Frame]:

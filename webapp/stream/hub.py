@@ -15,7 +15,8 @@ from uuid import uuid4
 
 import redis.asyncio as redis
 
-from inference.eventlog.keys import PREFIX, Entry, log_key, parse_entry
+from inference.eventlog.entry import BEGINNING, Entry, Mark
+from inference.eventlog.keys import PREFIX, log_key, parse_entry
 
 MAX_QUEUED_BYTES = 1 << 20
 """Limit of one connection's queue in this process."""
@@ -29,6 +30,10 @@ _RETRY_S = 0.5
 
 class Overflow(Exception):
     """The connection does not keep up."""
+
+
+class BeginAgain(Exception):
+    """The log has no longer what the reader has read: it was lost, and other events were written in its place."""
 
 
 class Subscriber:
@@ -73,7 +78,7 @@ class Hub:
         pool: Any = redis.BlockingConnectionPool.from_url(redis_url, max_connections=_MAX_CONNECTIONS, timeout=10)
         self._client: Any = redis.Redis.from_pool(pool)
         self._wake_key = f"{PREFIX}wake:{uuid4().hex}"
-        self._positions: dict[str, str] = {}
+        self._positions: dict[str, int] = {}
         self._subscribers: dict[str, set[Subscriber]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -82,25 +87,21 @@ class Hub:
         """Streams that wait for a request's next frame: a request counts for each connection that follows it."""
         return sum(map(len, self._subscribers.values()))
 
-    async def entries(self, request_id: str, after: int) -> AsyncGenerator[Entry, None]:
-        """Yield entries after a seq, each once: first those in the log, then new ones.
+    async def entries(self, request_id: str, after: Mark) -> AsyncGenerator[Entry, None]:
+        """Yield entries after a mark, each once: first those in the log, then new ones.
 
-        Ends after SILENCE_S without an entry. Raises Overflow.
+        Ends after SILENCE_S without an entry. Raises Overflow, and BeginAgain where an entry follows another log.
         """
         key, subscriber = log_key(request_id), Subscriber()
         # Read the log at the reader's own pace first, so that its queue does not fill while it catches up.
-        async for entry in self._stored(key, after):
-            after = entry.last_seq
+        async for entry in self._stored(key, after.seq):
+            after = _next(entry, after)
             yield entry
-        is_behind = await self._subscribe(key, subscriber, after)
+        await self._subscribe(key, subscriber, after.seq)
         try:
-            if is_behind:
-                async for entry in self._stored(key, after):
-                    after = entry.last_seq
-                    yield entry
             while news := await subscriber.get():
-                if news.last_seq > after:
-                    after = news.last_seq
+                if news.last_seq > after.seq:
+                    after = _next(news, after)
                     yield news
         finally:
             self._unsubscribe(key, subscriber)
@@ -116,20 +117,28 @@ class Hub:
                 after = entry.last_seq
                 yield entry
 
+    async def has(self, request_id: str, mark: Mark) -> bool:
+        """Return whether the log has what a reader at this mark has read, or there is no log."""
+        last = await self.last(request_id)
+        if mark == BEGINNING or last is None or last.mark == mark:
+            return True
+        if not mark.digest:
+            return last.last_seq >= mark.seq
+        rows = await self._client.xrange(log_key(request_id), f"{mark.seq}-0", f"{mark.seq}-0")
+        return bool(rows) and mark.agrees_with(parse_entry(*rows[0]).digest)
+
     async def last(self, request_id: str) -> Entry | None:
         """The log's last entry; None when there is no log."""
         rows = await self._client.xrevrange(log_key(request_id), count=1)
         return parse_entry(*rows[0]) if rows else None
 
-    async def _subscribe(self, key: str, subscriber: Subscriber, after: int) -> bool:
-        """Subscribe; True if the hub may be ahead of the subscriber, which must then read the gap itself."""
-        is_behind = key in self._positions
-        self._positions.setdefault(key, f"{after}-0")
+    async def _subscribe(self, key: str, subscriber: Subscriber, after: int) -> None:
+        """Subscribe. Where the hub is ahead, it goes back: its other subscribers skip what they have had."""
+        self._positions[key] = min(after, self._positions.get(key, after))
         self._subscribers.setdefault(key, set()).add(subscriber)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
         await self._wake()
-        return is_behind
 
     def _unsubscribe(self, key: str, subscriber: Subscriber) -> None:
         remaining = self._subscribers.get(key, set())
@@ -149,20 +158,20 @@ class Hub:
         woken = "0-0"
         while self._subscribers:
             try:
-                streams = {**self._positions, self._wake_key: woken}
+                asked = dict(self._positions)
+                streams = {key: f"{seq}-0" for key, seq in asked.items()} | {self._wake_key: woken}
                 for raw_key, rows in await self._client.xread(streams, count=_PAGE_ENTRIES, block=_BLOCK_MS) or ():
-                    if raw_key.decode() == self._wake_key:
+                    key = raw_key.decode()
+                    if key == self._wake_key:
                         woken = rows[-1][0].decode()
-                    else:
-                        self._dispatch(raw_key.decode(), rows)
+                    elif self._positions.get(key) == asked[key]:  # else a subscriber has sent the hub back
+                        self._dispatch(key, [parse_entry(*row) for row in rows])
             except redis.RedisError:
                 await asyncio.sleep(_RETRY_S)
 
-    def _dispatch(self, key: str, rows: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
-        if key in self._positions:
-            self._positions[key] = rows[-1][0].decode()
-        for row in rows:
-            entry = parse_entry(*row)
+    def _dispatch(self, key: str, entries: list[Entry]) -> None:
+        self._positions[key] = entries[-1].last_seq
+        for entry in entries:
             for subscriber in self._subscribers.get(key, ()):
                 subscriber.put(entry)
 
@@ -172,3 +181,10 @@ class Hub:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
         await self._client.aclose()
+
+
+def _next(entry: Entry, after: Mark) -> Mark:
+    """Return the mark of an entry for a reader at `after`. Raises BeginAgain where it follows another one."""
+    if after.digest and not (entry.seq == after.seq + 1 and after.agrees_with(entry.follows)):
+        raise BeginAgain
+    return entry.mark

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from weakref import WeakValueDictionary
 
+from inference.eventlog.entry import Mark, digest_of
+from inference.protocol.codec import encode_events
 from inference.protocol.events import Frame
 from webapp.traces import store
 
@@ -16,6 +18,17 @@ class SharedTrace:
     """A decoded trace, kept while a stream refers to it."""
 
     frames: list[Frame]
+
+    def has(self, mark: Mark) -> bool:
+        """Return whether the trace has what a reader of the live log has read up to this mark."""
+        if not mark.digest or mark.seq > self.frames[-1].last_seq:
+            return mark.seq <= self.frames[-1].last_seq
+        digest = ""
+        for frame in self.frames:
+            digest = digest_of(digest, encode_events(frame.events))
+            if frame.last_seq >= mark.seq:
+                return Mark(frame.last_seq, digest) == mark
+        return False
 
 
 class SharedTraces:

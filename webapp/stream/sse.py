@@ -11,8 +11,9 @@ from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpRespon
 from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
 
+from inference.eventlog.entry import BEGINNING, Mark
 from webapp.gateway.errors import ApiError, not_found, not_signed_in
-from webapp.stream.frames import Unreadable, WireFrame, find_request, frames, read
+from webapp.stream.frames import Again, Unreadable, WireFrame, find_request, frames, read
 from webapp.stream.hub import Overflow
 from webapp.stream.places import Place, TooManyStreams, places
 from webapp.stream.session import session_end
@@ -40,14 +41,15 @@ async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
     found = await read(lambda: find_request(user.pk, request_id))
     if found is None:
         return not_found("request").response()
-    after = request.headers.get("Last-Event-ID") or request.GET.get("after") or "0"
-    if not after.isascii() or not after.isdigit() or len(after) > 15:
-        return ApiError(400, "invalid", "Last-Event-ID must be the id of a frame: a whole number.").response()
+    try:
+        after = Mark.parse(request.headers.get("Last-Event-ID") or request.GET.get("after") or "0")
+    except ValueError:
+        return ApiError(400, "invalid", "Last-Event-ID must be the id of a frame, as the stream sent it.").response()
     try:
         place = places().take(found.user_id)
     except TooManyStreams as error:
         return ApiError(429, "too_many_streams", str(error), retry_after_s=_RETRY_S).response()
-    source = frames(found, int(after))
+    source = frames(found, after)
     try:
         first = await anext(source, None) if found.is_settled else None
     except Unreadable as error:
@@ -56,7 +58,7 @@ async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
     except BaseException:
         place.leave()
         raise
-    body = _body(request_id, source, first, int(after), request.session.session_key, place)
+    body = _body(request_id, source, first, after, request.session.session_key, place)
     response = _Stream(place, body, content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
@@ -77,25 +79,29 @@ class _Stream(StreamingHttpResponse):
 
 async def _body(
     request_id: str,
-    source: AsyncIterator[WireFrame],
-    first: WireFrame | None,
-    after: int,
+    source: AsyncIterator[WireFrame | Again],
+    first: WireFrame | Again | None,
+    after: Mark,
     session_key: str | None,
     place: Place,
 ) -> AsyncIterator[bytes]:
-    num_bytes, last_seq = 0, after
+    num_bytes, last = 0, after
     try:
         async for frame in _with_pauses(source, first, session_key):
             if frame is None:
                 yield b": keep-alive\n\n"
                 continue
-            yield b"id: %d\nevent: frame\ndata: %s\n\n" % (frame.last_seq, frame.json)
-            last_seq, num_bytes = frame.last_seq, num_bytes + len(frame.json)
+            if isinstance(frame, Again):
+                last = BEGINNING
+                yield b"id\nevent: again\ndata: {}\n\n"  # an empty id: the browser forgets the last one
+                continue
+            last, num_bytes = frame.mark, num_bytes + len(frame.json)
+            yield b"id: %s\nevent: frame\ndata: %s\n\n" % (str(last).encode(), frame.json)
             if num_bytes > MAX_CONNECTION_BYTES:
                 raise Overflow
         yield b"event: end\ndata: {}\n\n"
     except Overflow:
-        yield b'event: resume\ndata: {"after": %d}\n\n' % last_seq
+        yield b'event: resume\ndata: {"after": "%s"}\n\n' % str(last).encode()
     except _SignedOut:
         pass  # no `end` is sent, so the reader connects again and gets a 401
     except (RedisError, Unreadable) as error:
@@ -107,13 +113,13 @@ async def _body(
 
 
 async def _with_pauses(
-    source: AsyncIterator[WireFrame], first: WireFrame | None, session_key: str | None
-) -> AsyncIterator[WireFrame | None]:
+    source: AsyncIterator[WireFrame | Again], first: WireFrame | Again | None, session_key: str | None
+) -> AsyncIterator[WireFrame | Again | None]:
     """Yield the first frame, then the source's others, and None after each KEEP_ALIVE_S of silence.
 
     Raises _SignedOut.
     """
-    step: asyncio.Future[WireFrame] | None = None
+    step: asyncio.Future[WireFrame | Again] | None = None
     session = asyncio.ensure_future(session_end(session_key))
     try:
         if first is not None:

@@ -209,8 +209,10 @@ export interface Dropped {
 
 /** The unit of the wire and of the log: the events of one append. */
 export interface Frame {
-  /** seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event. */
+  /** seq of the first event, from 1; the next events count on. */
   seq: number;
+  /** The frame's id: the seq of its last event, and a digest of the log up to there. A saved trace has none, as it never changes: there the last seq is enough. */
+  id?: string;
   events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 

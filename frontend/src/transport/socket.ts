@@ -4,7 +4,8 @@ import type { Frame } from "../protocol/events";
 /** One request's stream, whatever carries it. */
 export interface Followed {
   readonly requestId: string;
-  readonly lastSeq: number;
+  /** The id of the last frame had; 0: none was. */
+  readonly lastId: string | number;
   /** text: the message as it came. */
   receive(frame: Frame, text?: string): void;
   end(): void;
@@ -12,6 +13,8 @@ export interface Followed {
   refuse(message: string): void;
   /** The connection has gone, and comes back by itself; or is there again. */
   lose(isLost: boolean): void;
+  /** The server's log was lost, and written anew: what was had is void, and all of it comes again. */
+  beginAgain(): void;
   /** There is no WebSocket to be had. */
   fallBack(): void;
 }
@@ -19,7 +22,8 @@ export interface Followed {
 interface Message extends Partial<Frame> {
   tag: number;
   end?: true;
-  resume?: number;
+  again?: true;
+  resume?: string;
   error?: { code: string; message: string };
 }
 
@@ -96,7 +100,7 @@ export class Socket {
   }
 
   private ask(tag: number, each: Followed): void {
-    this.send({ type: "follow", tag, request_id: each.requestId, after: each.lastSeq });
+    this.send({ type: "follow", tag, request_id: each.requestId, after: each.lastId });
     each.lose(false);
   }
 
@@ -110,6 +114,7 @@ export class Socket {
 
   private pass(message: Message, each: Followed, text: string): void {
     if (message.events) return each.receive(message as Frame, text);
+    if (message.again) return each.beginAgain();
     this.followed.delete(message.tag);
     if (message.error) each.refuse(message.error.message);
     else if (message.resume !== undefined) this.follow(each);

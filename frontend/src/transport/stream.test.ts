@@ -44,9 +44,13 @@ afterEach(() => {
 
 /** A stream and what came of it. */
 function stream(requestId: string) {
-  const found = { seqs: [] as number[], isEnded: false, isLost: false, refusal: "" };
+  const found = { seqs: [] as number[], isEnded: false, isLost: false, refusal: "", numAgain: 0 };
   const handlers = {
     onEvent: (_: AnyEvent, seq: number) => void found.seqs.push(seq),
+    onAgain: () => {
+      found.seqs = [];
+      found.numAgain += 1;
+    },
     onEnd: () => void (found.isEnded = true),
     onLost: (isLost: boolean) => void (found.isLost = isLost),
     onRefused: (message: string) => void (found.refusal = message),
@@ -121,6 +125,35 @@ test("a reader that is told to resume asks again from where it is", () => {
   FakeSocket.last.tell({ tag: 2, ...frame(3) });
   expect(found.seqs).toEqual([1, 2, 3]);
 });
+
+test.each(["websocket", "sse"])(
+  "by %s, a log that was lost begins again, and what was had is void",
+  (carrier) => {
+    const { found } = stream("req_a");
+    const isSocket = carrier === "websocket";
+    if (isSocket) FakeSocket.last.accept();
+    else FakeSocket.last.close();
+    const tell = (kind: string, data: object) =>
+      isSocket
+        ? FakeSocket.last.tell({ tag: 1, ...(kind === "frame" ? data : { [kind]: true }) })
+        : FakeSource.all[0]!.tell(kind, data);
+    tell("frame", { ...frame(1, 3), id: "3-00112233aabbccdd" });
+    tell("again", {});
+    expect([found.seqs, found.numAgain]).toEqual([[], 1]);
+    tell("frame", { ...frame(1, 2), id: "2-ffeeddccbbaa9988" });
+    expect(found.seqs).toEqual([1, 2]);
+    if (isSocket) {
+      FakeSocket.last.close();
+      vi.advanceTimersByTime(250);
+      FakeSocket.last.accept();
+      expect(FakeSocket.last.sent[0]).toMatchObject({ after: "2-ffeeddccbbaa9988" });
+    } else {
+      FakeSource.all[0]!.tell("resume", {});
+      vi.advanceTimersByTime(1);
+      expect(FakeSource.all[1]!.url).toBe("/api/requests/req_a/events?after=2-ffeeddccbbaa9988");
+    }
+  },
+);
 
 test("what was closed is not asked for any more, and a late frame of it goes nowhere", () => {
   const { found, stream: closed } = stream("req_a");

@@ -9,6 +9,8 @@ export interface StreamHandlers {
   onEvent: (event: AnyEvent, seq: number) => void;
   /** A frame as it came; it may hold events that were had before. */
   onFrame?: (frame: Frame, text: string, carrier: Carrier) => void;
+  /** What was had is void: the log was lost, and written anew. */
+  onAgain?: () => void;
   onEnd: () => void;
   onLost: (isLost: boolean) => void;
   /** The server will not send this stream, now or later. */
@@ -19,7 +21,8 @@ export interface StreamHandlers {
 const REFUSALS = [401, 404, 409];
 
 export class EventStream implements Followed {
-  lastSeq = 0;
+  lastId: string | number = 0;
+  private lastSeq = 0;
   private source: EventSource | null = null;
   private retryMs = 250;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -47,6 +50,12 @@ export class EventStream implements Followed {
         this.handlers.onEvent(event, seq);
       }
     });
+    this.lastId = frame.id ?? this.lastSeq;
+  }
+
+  beginAgain(): void {
+    this.lastSeq = this.lastId = 0;
+    this.handlers.onAgain?.();
   }
 
   end(): void {
@@ -73,6 +82,7 @@ export class EventStream implements Followed {
     source.addEventListener("frame", (message: MessageEvent<string>) =>
       this.receive(JSON.parse(message.data) as Frame, message.data),
     );
+    source.addEventListener("again", () => this.beginAgain());
     source.addEventListener("resume", () => this.reopen(0));
     source.addEventListener("end", () => this.end());
     // EventSource gives up by itself on some errors; opening a new one covers all of them.
@@ -96,7 +106,7 @@ export class EventStream implements Followed {
   }
 
   private get url(): string {
-    return `/api/requests/${this.requestId}/events?after=${this.lastSeq}`;
+    return `/api/requests/${this.requestId}/events?after=${this.lastId}`;
   }
 
   private closeSource(): void {

@@ -175,11 +175,14 @@ def first(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:
     return next((event for event in events if isinstance(event, kind)), None)
 
 
-class Frame(msgspec.Struct, frozen=True, kw_only=True):
+class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The unit of the wire and of the log: the events of one append."""
 
     seq: int
-    """seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event."""
+    """seq of the first event, from 1; the next events count on."""
+    id: str = ""
+    """The frame's id: the seq of its last event, and a digest of the log up to there. A saved trace has none, as it
+    never changes: there the last seq is enough."""
     events: tuple[AnyEvent, ...]
 
     @property

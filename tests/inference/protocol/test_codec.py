@@ -14,9 +14,9 @@ EVENTS = (RequestCancelled(at=5, by="user"), TextReleased(at=9, text="Paris Ã© ð
 
 
 def test_a_frame_built_from_encoded_events_decodes_to_the_same_events() -> None:
-    frame = codec.decode_frame(codec.frame_json(7, codec.encode_events(EVENTS)))
+    frame = codec.decode_frame(codec.frame_json(7, "8", codec.encode_events(EVENTS)))
 
-    assert frame == Frame(seq=7, events=EVENTS)
+    assert frame == Frame(seq=7, id="8", events=EVENTS)
     assert frame.last_seq == 8
 
 

@@ -21,6 +21,7 @@ from inference.engine.model_runner import ModelRunner
 from inference.engine.scheduling.scheduler import Limits
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock, unix_us
+from inference.eventlog.entry import BEGINNING, Entry, Mark
 from inference.eventlog.event_log import Fenced
 from inference.eventlog.memory import MemoryEventLog
 from inference.grammar.grammar import Grammars
@@ -70,11 +71,17 @@ class TroubledLog(MemoryEventLog):
         return super().is_cancelled(request_ids)
 
     def append(
-        self, request_id: str, events: Sequence[AnyEvent], attempt: int, known: int = 0, is_next: bool = False
-    ) -> int:
+        self,
+        request_id: str,
+        events: Sequence[AnyEvent],
+        attempt: int,
+        known: Mark = BEGINNING,
+        is_next: bool = False,
+        claim: str = "",
+    ) -> Entry:
         if self.is_broken:
             raise ConnectionError("the log is away")
-        return super().append(request_id, events, attempt, known, is_next)
+        return super().append(request_id, events, attempt, known, is_next, claim)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,9 @@ import itertools
 import json
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from inference.engine.engine import Engine
 from inference.engine.loading import load_engine
 from inference.eventlog.clock import unix_us
+from inference.eventlog.entry import BEGINNING, Entry, Mark
 from inference.eventlog.memory import MemoryEventLog
 from inference.grammar.grammar import Grammars
 from inference.kernels.library import Kernels
@@ -28,6 +31,7 @@ from inference.protocol.events import (
     GenerationResumed,
     TextReleased,
     TextWithheld,
+    TokenProposed,
     TokenSampled,
 )
 from inference.protocol.request import GenerationRequest, LogitBias, SamplingParams, StepCommand
@@ -36,6 +40,9 @@ from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, WorkerServices
 from inference.worker.resumption import permitted
+from tests.lost_logs import lose
+from webapp.stream.shared_traces import SharedTrace
+from webapp.traces.file.archive import decode, encode
 
 SCHEMA = json.dumps({"type": "object", "properties": {"age": {"type": "integer", "maximum": 150}}, "required": ["age"]})
 REQUESTS: dict[str, dict[str, object]] = {
@@ -98,8 +105,11 @@ class Workers:
             principal=f"user:{next(self._numbers)}",
             log_seq=log.last_seq(asked.request_id),
         )
-        assert Generation(WorkerServices("test", *self._parts, log), request, time.monotonic_ns()).run() is None
+        assert self.generation(log, request).run() is None
         return Log(log.read(asked.request_id))
+
+    def generation(self, log: MemoryEventLog, request: GenerationRequest) -> Generation:
+        return Generation(WorkerServices("test", *self._parts, log), request, time.monotonic_ns(), claim="mine")
 
 
 class Log:
@@ -158,6 +168,77 @@ def test_after_any_frame_the_answer_goes_on_as_undisturbed(workers: Workers, tok
         )
         assert (resumed.ids, resumed.positions) == (whole.ids, list(range(len(whole.ids))))
         assert (resumed.text, resumed.end) == (whole.text, whole.end)
+
+
+class LossyLog(MemoryEventLog):
+    """A log that is put back to its first frames before one of its appends."""
+
+    def __init__(self, before: int, num_left: int) -> None:
+        super().__init__()
+        self._before, self._num_left = before, num_left
+
+    def append(self, request_id: str, *arguments: Any, **named: Any) -> Entry:
+        if len(self.entries(request_id)) == self._before:
+            self._before = 0
+            lose(self, request_id, self._num_left)
+        return super().append(request_id, *arguments, **named)
+
+
+@pytest.mark.parametrize("name", ["drawn", "a schema", "a stop text"])
+def test_a_log_that_loses_frames_in_mid_answer_has_them_again(
+    workers: Workers, tokenizer: Tokenizer, name: str
+) -> None:
+    asked = msgspec.structs.replace(request(tokenizer, **REQUESTS[name]), log_seq=1)
+    whole = workers.run(asked)
+    for before in range(2, len(whole.frames) + 1):
+        for num_left in range(before):
+            log = LossyLog(before, num_left)
+            log.append("a", [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
+            own = msgspec.structs.replace(asked, principal=f"lossy:{before}:{num_left}:{name}")
+            assert workers.generation(log, own).run() is None
+            found = Log(log.read("a"))
+            assert (found.ids, found.positions, found.text) == (whole.ids, whole.positions, whole.text)
+            assert found.end == whole.end and log.entries("a")[0].seq == 1
+            for first, second in itertools.pairwise(log.entries("a")):
+                assert (second.seq, second.follows) == (first.last_seq + 1, first.digest)
+
+
+def test_an_answer_in_step_mode_is_still_led_once_log_and_commands_are_lost(
+    workers: Workers, tokenizer: Tokenizer
+) -> None:
+    log = MemoryEventLog()
+    log.append("a", [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
+    asked = msgspec.structs.replace(request(tokenizer, temperature=0, max_tokens=3), is_stepped=True, log_seq=1)
+
+    def proposed(position: int) -> None:
+        while not any(
+            isinstance(event, TokenProposed) and event.token.position == position
+            for frame in log.read("a")
+            for event in frame.events
+        ):
+            time.sleep(0.01)
+
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(workers.generation(log, asked).run)
+        for position in range(3):
+            proposed(position)
+            if position == 2:
+                lose(log, "a", 1)
+            log.command("a", StepCommand(position=position))
+        assert done.result(120) is None
+    assert Log(log.read("a")).positions == [0, 1, 2]
+
+
+def test_a_saved_trace_has_the_digests_of_its_log(workers: Workers, tokenizer: Tokenizer) -> None:
+    """A reader that comes back after the log has gone is told from one whose frames were lost."""
+    log = MemoryEventLog()
+    log.append("a", [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
+    asked = msgspec.structs.replace(request(tokenizer, **REQUESTS["penalties"]), log_seq=1)
+    assert workers.generation(log, asked).run() is None
+    trace = SharedTrace(decode(encode(log.read("a"), {})).frames)
+    marks = [entry.mark for entry in log.entries("a")]
+    assert all(trace.has(mark) and not trace.has(Mark(mark.seq, "0" * 16)) for mark in marks)
+    assert not trace.has(Mark(marks[-1].seq + 1)) and trace.has(Mark(1)) and trace.has(BEGINNING)
 
 
 def test_a_fork_goes_on_after_its_kept_tokens_and_bills_them_as_input(workers: Workers, tokenizer: Tokenizer) -> None:

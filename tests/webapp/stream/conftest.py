@@ -20,6 +20,7 @@ import redis
 from inference.eventlog.keys import log_key, meta_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
+from tests.lost_logs import lose
 from tests.ports import free_port
 from tests.sign_in import sign_in_by_link
 from webapp.supervisor.child import Child
@@ -95,7 +96,7 @@ class Site:
 
     def end(self, request_id: str) -> int:
         end: AnyEvent = RequestFailed(at=2, stage="generation", code="internal", message="The test is over.")
-        return self.log.append(request_id, [end], 1)
+        return self.log.append(request_id, [end], 1).last_seq
 
     def settle(self, request_id: str, blob: bytes | None = None) -> None:
         """As the lifecycle worker would; `blob` replaces the saved trace's bytes."""
@@ -107,6 +108,10 @@ class Site:
     def lose_log(self, request_id: str, is_meta_lost: bool = False) -> None:
         keys = [log_key(request_id)] + [meta_key(request_id)] * is_meta_lost
         self._redis.delete(*keys)
+
+    def put_back(self, request_id: str, num_left: int) -> None:
+        """To its first frames: Redis lost the rest."""
+        lose(self.log, request_id, num_left, self._redis)
 
     def seconds_left(self, request_id: str) -> int:
         """Until the log expires."""

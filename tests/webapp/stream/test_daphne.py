@@ -61,7 +61,7 @@ def websocket(site: Site, path: str = "events", **more: Any) -> ClientConnection
     return connect(f"ws://{site.host}/{path}", **more)
 
 
-def follow(connection: ClientConnection, request_id: str, after: int = 0, tag: int = 1) -> None:
+def follow(connection: ClientConnection, request_id: str, after: int | str = 0, tag: int = 1) -> None:
     connection.send(json.dumps({"type": "follow", "tag": tag, "request_id": request_id, "after": after}))
 
 
@@ -150,7 +150,130 @@ def test_a_log_lost_with_its_redis_ends_only_with_the_requests_end(site: Site, r
     site.settle(request_id)
     reader.join(20)
     assert [event["type"] for _, event in found] == ["request.accepted", "request.failed"]
-    assert read(site, request_id, 50) == [(51, found[-1][1])]
+    assert read(site, request_id, 50) == found
+
+
+class Reader:
+    """Follows a request as a client does: it keeps the last frame's id, and begins again where it is told to."""
+
+    def __init__(self, site: Site, request_id: str, is_websocket: bool) -> None:
+        self.request_id, self._site, self._is_websocket = request_id, site, is_websocket
+        self.events: list[Event] = []
+        self.last_id: str | int = 0
+        self.num_again = 0
+        self.has_eight = threading.Event()
+
+    def read(self, most: int = 10**9) -> None:
+        """One connection, until the end, or dropped once so many events are there."""
+        for message in self._messages():
+            if "again" in message:
+                self.events, self.last_id, self.num_again = [], 0, self.num_again + 1
+            elif "seq" in message:
+                self.events += events_of(message)
+                self.last_id = message.get("id", self.events[-1][0])
+            if len(self.events) >= 8:
+                self.has_eight.set()
+            if len(self.events) >= most or "end" in message:
+                return
+
+    def _messages(self) -> Iterator[dict[str, Any]]:
+        if self._is_websocket:
+            with websocket(self._site) as connection:
+                follow(connection, self.request_id, self.last_id)
+                while True:
+                    yield receive(connection)
+        path, headers = f"/api/requests/{self.request_id}/events", {"Last-Event-ID": f"{self.last_id}"}
+        with self._site.client.stream("GET", path, headers=headers if self.last_id else {}) as response:
+            for line in response.iter_lines():
+                name, _, value = line.partition(": ")
+                if name == "event":
+                    kind = value
+                elif name == "data":
+                    yield json.loads(value) if kind == "frame" else {kind: True}
+
+    def check(self, texts: list[str]) -> None:
+        assert [seq for seq, _ in self.events] == list(range(1, len(self.events) + 1))
+        assert [event["text"] for _, event in self.events if event["type"] == "text.released"] == texts
+
+
+both = pytest.mark.parametrize("is_websocket", [False, True])
+
+
+@both
+@pytest.mark.parametrize("num_left", [0, 1, 3, 5])
+def test_a_reader_of_a_log_that_was_lost_and_written_anew_begins_again(
+    site: Site, is_websocket: bool, num_left: int
+) -> None:
+    """While it is connected, and where it comes back with the id of a frame that is there no more."""
+    request_id = site.request()
+    readers = [Reader(site, request_id, is_websocket) for _ in range(3)]
+    for n in range(6):
+        site.write(request_id, [f"old {n}"])
+    for reader in readers[1:]:
+        reader.read(8)
+    with ThreadPoolExecutor() as pool:
+        connected = pool.submit(readers[0].read)
+        assert readers[0].has_eight.wait(120)
+        site.put_back(request_id, num_left)
+        if num_left == 0:
+            site.write(request_id, ["begun", "again"])
+        for n in range(12):
+            site.write(request_id, [f"new {n}"])
+        readers[1].read(10)
+        site.end(request_id)
+        connected.result(120)
+    for reader in readers[1:]:
+        reader.read()
+    texts = [f"old {n}" for n in range(num_left - 1)] if num_left else ["begun", "again"]
+    for reader in readers:
+        reader.check([*texts, *(f"new {n}" for n in range(12))])
+        assert reader.num_again == 1
+
+
+@both
+def test_a_reader_notices_nothing_of_a_log_that_was_put_back_as_it_was(site: Site, is_websocket: bool) -> None:
+    request_id = site.request()
+    readers = [Reader(site, request_id, is_websocket) for _ in range(2)]
+    for n in range(6):
+        site.write(request_id, [f"{n}"])
+    for reader in readers[1:]:
+        reader.read(8)
+    with ThreadPoolExecutor() as pool:
+        connected = pool.submit(readers[0].read)
+        assert readers[0].has_eight.wait(120)
+        whole = site.log.entries(request_id)
+        site.put_back(request_id, 3)
+        site.log.put_back(request_id, 1, "", whole[2].mark, whole[3:])
+        site.write(request_id, ["6"])
+        site.end(request_id)
+        connected.result(120)
+    readers[1].read()
+    for reader in readers:
+        reader.check([f"{n}" for n in range(7)])
+        assert reader.num_again == 0
+
+
+@both
+def test_a_reader_that_comes_back_after_the_end_gets_the_rest_or_begins_again(site: Site, is_websocket: bool) -> None:
+    request_id = site.request()
+    same, other, bare = (Reader(site, request_id, is_websocket) for _ in range(3))
+    for n in range(3):
+        site.write(request_id, [f"{n}"])
+    for reader in (same, bare):
+        reader.read(4)
+    lost = site.log.mark(request_id).seq
+    site.write(request_id, ["lost"])
+    other.read(lost + 1)
+    site.put_back(request_id, 4)
+    for n in (3, 4):
+        site.write(request_id, [f"{n}"])
+    site.settle(request_id)
+    site.lose_log(request_id, is_meta_lost=True)
+    bare.last_id = bare.events[-1][0]
+    for reader in (same, other, bare):
+        reader.read()
+        reader.check([f"{n}" for n in range(5)])
+    assert (same.num_again, other.num_again, bare.num_again) == (0, 1, 0)
 
 
 def test_a_saved_trace_that_cannot_be_read_is_refused_and_says_so(site: Site) -> None:
@@ -281,7 +404,7 @@ def test_websocket_readers_that_acknowledge_nothing_hold_little_and_are_told_to_
         follow(alive, request_id)
         received: list[dict[str, Any]] = []
         assert close_code(alive, received) == 4008
-    assert received.pop()["resume"] == events_of(received[-1])[-1][0]
+    assert received.pop()["resume"] == received[-1]["id"]
     assert sum(map(len, map(str, received))) < 2 << 20
 
 
@@ -400,7 +523,7 @@ def test_a_log_that_outruns_one_reader_is_resumed_beside_the_others(site: Site) 
         site.write(slow, ["still followed"])
         assert receive(connection)["tag"] == 2
         follow(connection, fast, message["resume"], tag=3)
-        assert events_of(receive(connection))[0][0] == message["resume"] + 1
+        assert events_of(receive(connection))[0][0] == int(message["resume"].partition("-")[0]) + 1
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from collections.abc import AsyncGenerator
 import pytest
 from asgiref.sync import sync_to_async
 
+from inference.eventlog.entry import BEGINNING
 from inference.protocol.events import Frame
 from tests.webapp.traces.export.test_exports import FRAMES, import_, signed_in
 from webapp.requests.models import Request
-from webapp.stream.frames import Unreadable, WireFrame, frames
+from webapp.stream.frames import Again, Unreadable, WireFrame, frames
 from webapp.traces.file.jsonfile import encode_json
 from webapp.traces.models import Trace
 
@@ -30,8 +31,8 @@ def saved(trace: list[Frame]) -> Request:
     return Request.objects.get(pk=answer.json()["requests"][0]["id"])
 
 
-async def opened(request: Request) -> AsyncGenerator[WireFrame, None]:
-    stream = frames(request, 0)
+async def opened(request: Request) -> AsyncGenerator[WireFrame | Again, None]:
+    stream = frames(request, BEGINNING)
     await anext(stream)
     return stream
 

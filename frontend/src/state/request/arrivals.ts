@@ -17,6 +17,10 @@ export class Arrivals {
     this.waiting.push({ event, seq });
   }
 
+  drop(): void {
+    this.waiting.length = 0;
+  }
+
   flush(): void {
     this.read(this.waiting.splice(0));
   }

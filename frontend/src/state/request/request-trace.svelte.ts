@@ -67,7 +67,7 @@ export class RequestTrace {
   /** In the order of arrival; unknown facts of a saved frame are null. Changes with `whole`. */
   readonly frames: SentFrame[] = [];
   readonly turnBefore = new TurnBefore(this);
-  readonly story = new Story();
+  story = new Story();
   private numTextChars = 0;
   private log: TimedEvent[] = [];
   private readonly arrivals = new Arrivals((arrived) => this.read(arrived));
@@ -107,6 +107,7 @@ export class RequestTrace {
         this.numTextChars += text.length;
         this.frames.push(sentFrame(frame, text, carrier, this.numTextChars <= MOST_TEXT_CHARS));
       },
+      onAgain: () => this.beginAgain(),
       onEnd: () => {
         this.arrivals.flush();
         this.end();
@@ -136,6 +137,22 @@ export class RequestTrace {
     }
     this.read(events.map((event, index) => ({ event, seq: index + 1 })));
     this.end();
+  }
+
+  /** The log was lost, and written anew: forget what came of it. */
+  private beginAgain(): void {
+    this.arrivals.drop();
+    this.log = [];
+    this.frames.length = this.numTextChars = 0;
+    this.story = new Story();
+    this.cue = FIRST_CUE;
+    this.planned = { num: 0, plan: [] };
+    this.selected = this.hovered = this.covered = null;
+    this.whole = emptyView();
+    this.duration = 0;
+    const wasFollowing = this.isFollowing;
+    this.toLive();
+    if (wasFollowing) this.startFollowing(this.isCalm);
   }
 
   private end(): void {
