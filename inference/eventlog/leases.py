@@ -9,7 +9,7 @@ Leases, SOSP 1989). Knows nothing of logs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import redis
 
@@ -58,11 +58,30 @@ class Holding(NamedTuple):
     attempt: int
 
 
-class Leases:
-    """The leases in a Redis-compatible server, through a redis-py client that does not decode responses.
+class Leases(Protocol):
+    """The leases of all open requests. Every method raises RedisError."""
 
-    Every method raises RedisError.
-    """
+    def grant(self, request_id: str, attempt: int, duration_s: float) -> bool:
+        """Give the lease to an attempt for duration_s from now. Return False where a later attempt holds it."""
+
+    def renew(self, holdings: Iterable[Holding], duration_s: float) -> int:
+        """Move deadlines to duration_s from now; return the number of attempts that still hold their lease."""
+
+    def end(self, request_id: str) -> None:
+        """Remove a settled request's lease."""
+
+    def overdue(self) -> dict[str, float]:
+        """Return the requests whose deadline has passed, and the deadlines."""
+
+    def take(self, request_id: str, deadline: float, duration_s: float) -> bool:
+        """Move an overdue request's deadline to duration_s from now; False where another caller moved it before."""
+
+    def missing(self, request_ids: Sequence[str]) -> list[str]:
+        """Return those of the requests that have no lease."""
+
+
+class RedisLeases:
+    """Leases in a Redis-compatible server, through a redis-py client that does not decode responses."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -71,11 +90,9 @@ class Leases:
         self._take = client.register_script(_TAKE)
 
     def grant(self, request_id: str, attempt: int, duration_s: float) -> bool:
-        """Give the lease to an attempt for duration_s from now. Return False where a later attempt holds it."""
         return self._set([Holding(request_id, attempt)], duration_s, is_renewal=False) == 1
 
     def renew(self, holdings: Iterable[Holding], duration_s: float) -> int:
-        """Move deadlines to duration_s from now; return the number of attempts that still hold their lease."""
         return self._set(holdings, duration_s, is_renewal=True)
 
     def _set(self, holdings: Iterable[Holding], duration_s: float, is_renewal: bool) -> int:
@@ -86,23 +103,19 @@ class Leases:
         return int(self._write(keys=[LEASES, LEASE_ATTEMPTS], args=args))
 
     def end(self, request_id: str) -> None:
-        """Remove a settled request's lease."""
         pipeline = self._client.pipeline()
         pipeline.zrem(LEASES, request_id)
         pipeline.hdel(LEASE_ATTEMPTS, request_id)
         pipeline.execute()
 
     def overdue(self) -> dict[str, float]:
-        """Return the requests whose deadline has passed, and the deadlines."""
         rows: Any = self._overdue(keys=[LEASES], args=[_MOST_OVERDUE])
         return {rows[at].decode(): float(rows[at + 1]) for at in range(0, len(rows), 2)}
 
     def take(self, request_id: str, deadline: float, duration_s: float) -> bool:
-        """Move an overdue request's deadline to duration_s from now; False where another caller moved it before."""
         return bool(self._take(keys=[LEASES], args=[request_id, deadline, round(duration_s * 1000)]))
 
     def missing(self, request_ids: Sequence[str]) -> list[str]:
-        """Return those of the requests that have no lease."""
         if not request_ids:
             return []
         found: Any = self._client.zmscore(LEASES, list(request_ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inference.eventlog.event_log import MAX_COMMANDS, Fenced, LogLost
 from inference.protocol.events import AnyEvent, Frame
@@ -20,6 +20,9 @@ class _Log:
     commands: list[StepCommand] = field(default_factory=list)
     last_seq: int = 0
 
+    def copy(self) -> _Log:
+        return replace(self, claimed=set(self.claimed), frames=list(self.frames), commands=list(self.commands))
+
 
 class MemoryEventLog:
     """EventLog for one process; safe between threads."""
@@ -27,6 +30,13 @@ class MemoryEventLog:
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
         self._lock = threading.Lock()
+
+    def copy(self) -> MemoryEventLog:
+        """Return the log as it is now: what a server has on its disk when it comes back without its end."""
+        copy = MemoryEventLog()
+        with self._lock:
+            copy._logs = {request_id: log.copy() for request_id, log in self._logs.items()}
+        return copy
 
     def open(self, request_id: str, attempt: int) -> None:
         self.fence(request_id, attempt)

@@ -20,7 +20,7 @@ from celery import Celery
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import Fenced
 from inference.eventlog.keys import PREFIX, log_key
-from inference.eventlog.leases import Leases
+from inference.eventlog.leases import RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import (
@@ -231,6 +231,6 @@ def test_a_worker_told_to_stop_hands_over_what_runs_and_goes(site: Site) -> None
     interrupted = site.events(request_id)[-1]
     assert isinstance(interrupted, GenerationInterrupted)
     assert (interrupted.attempt, interrupted.cause) == (1, "stopped")
-    assert list(Leases(site.client).overdue()) == [request_id]
+    assert list(RedisLeases(site.client).overdue()) == [request_id]
     assert site.client.llen("settle") == 0
     assert site.status() == {}
