@@ -23,7 +23,7 @@ django.setup()
 
 from tests.simulation.database import Database
 from tests.simulation.planted import PLANTED
-from tests.simulation.simulation import Bench, Outcome
+from tests.simulation.simulation import Bench
 
 
 def main() -> int:
@@ -41,19 +41,12 @@ def main() -> int:
         num_seeds, num_steps = num_seeds + 1, num_steps + outcome.num_steps
         statuses.update(outcome.statuses)
         if outcome.violation is not None:
-            print(told(outcome, options.plant))
+            print(outcome.told(options.plant))
             if not options.all:
                 return 1
     took_s = time.perf_counter() - began
     print(f"{num_seeds:,} seeds, {num_steps:,} steps in {took_s:.1f} s. How requests ended: {dict(statuses)}")
     return 0
-
-
-def told(outcome: Outcome, plant: str | None = None) -> str:
-    """Say what failed, and how to see it again."""
-    planted = f" --plant {plant}" if plant else ""
-    again = f"python -m tests.simulation --seed {outcome.seed}{planted}"
-    return f"seed {outcome.seed} ({', '.join(sorted(outcome.kinds))}): {outcome.violation}\n  replay: {again}"
 
 
 def _options() -> argparse.Namespace:

@@ -5,6 +5,7 @@ A statement is a place where a thread waits, may be killed, or loses the databas
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ _OPTIONS = {
     "transaction_mode": "IMMEDIATE",
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;",
 }
+_TABLE = re.compile(r'(?:FROM|INTO|UPDATE) "(\w+)"')
 _READS = ("SELECT", "RELEASE", "ROLLBACK")
 
 
@@ -35,7 +37,7 @@ class Database:
         self.install(self._own)
         call_command("migrate", verbosity=0)
         self._raw = sqlite3.connect(path, isolation_level=None)
-        self._raw.execute("PRAGMA journal_mode=WAL")
+        self._raw.execute("PRAGMA synchronous=OFF")
         self._emptied: list[str] = []
         self._world: World | None = None
         self._writer: DatabaseWrapper | None = None
@@ -57,9 +59,11 @@ class Database:
         """Empty the tables for another run."""
         self.install(self._own)
         self._world, self._writer, self.errors = world, None, 0.0
+        self._raw.execute("BEGIN")
         for table in self._emptied:
             if self._has_rows(table):
                 self._raw.execute(f'DELETE FROM "{table}"')
+        self._raw.execute("COMMIT")
 
     def install(self, connection: DatabaseWrapper | None = None) -> None:
         """Let the code that runs next use this connection; None: the tests' own."""
@@ -113,7 +117,8 @@ class Database:
             self._writer = connection
             world.wrote()
         if world.trace is not None:
-            world.tell("sql %s", " ".join(sql.split())[:60])
+            table = _TABLE.search(sql)
+            world.tell("sql %s %s", sql.split()[0], table[1] if table else "")
 
     def _tables(self) -> set[str]:
         rows = self._raw.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()

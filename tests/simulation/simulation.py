@@ -68,6 +68,12 @@ class Outcome:
     kinds: frozenset[str]
     trace: list[str] = field(repr=False)
 
+    def told(self, plant: str | None = None) -> str:
+        """Say what failed, and how to see it again."""
+        planted = f" --plant {plant}" if plant else ""
+        again = f"python -m tests.simulation --seed {self.seed}{planted}"
+        return f"seed {self.seed} ({', '.join(sorted(self.kinds))}): {self.violation}\n  replay: {again}"
+
 
 class Bench:
     """What all runs share: database, user and event loop."""
