@@ -21,11 +21,23 @@ from inference.protocol.events import (
 )
 from tests.simulation.questions import Question
 from tests.simulation.server import Message
-from tests.simulation.world import Process, World
+from tests.simulation.world import Thread, World
 from webapp.requests.models import Request
 
 _UNDISTURBED_S = 5.0
 """After so long without any fault, a worker keeps its answers."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The thread that runs an attempt, and its task."""
+
+    thread: Thread
+    task: object
+
+    @property
+    def is_running(self) -> bool:
+        return self.thread.process.is_alive and self.thread.task is self.task
 
 
 @dataclass
@@ -42,8 +54,8 @@ class Story:
     """The time of the generation's end."""
     has_lost_its_end: bool = False
     leased_to: int = 0
-    claimed: dict[int, Process] = field(default_factory=dict)
-    """Attempts, each with the worker that runs it."""
+    claimed: dict[int, Claim] = field(default_factory=dict)
+    """Attempts, each with what runs it."""
     queued: set[int] = field(default_factory=set)
 
 
@@ -135,16 +147,17 @@ class Checks:
         story.num_tokens += 1
 
     def _lost(self, request_id: str, story: Story, attempt: int) -> None:
-        worker = story.claimed.get(attempt)
-        if worker is not None and worker.is_alive and self._world.now > self._world.disturbed_at + _UNDISTURBED_S:
+        claim, is_calm = story.claimed.get(attempt), self._world.now > self._world.disturbed_at + _UNDISTURBED_S
+        if claim is not None and claim.is_running and is_calm:
             self.fail("attempt %d of %s is taken from a healthy worker", attempt, request_id)
 
     def _claimed(self, request_id: str, attempt: int) -> None:
         claimed = self.stories[request_id].claimed
         if attempt in claimed:
             self.fail("attempt %d of %s is claimed twice", attempt, request_id)
-        assert self._world.current is not None
-        claimed[attempt] = self._world.current.process
+        thread = self._world.current
+        assert thread is not None
+        claimed[attempt] = Claim(thread, thread.task)
 
     def _leased(self, request_id: str, attempt: int) -> None:
         story = self.stories[request_id]

@@ -45,12 +45,14 @@ class StandInEngine:
         self.errors = 0.0
         """The share of steps that fail."""
         self.is_stopping = False
+        self._is_over = False
+        self._farewell = ""
         self.pulse = 0
 
     # What the tasks call.
 
     def is_alive(self) -> bool:
-        return True
+        return not self._is_over
 
     def num_ahead(self, request_id: str) -> int:
         return self._scheduler.num_ahead(request_id)
@@ -69,8 +71,8 @@ class StandInEngine:
 
     def stop(self, message: str) -> None:
         self.is_stopping = True
-        for job in list(self._jobs.values()):
-            self._end(job.request.request_id, "error", [], message, "worker_lost")
+        self._farewell = message
+        self._wake()
 
     # The engine's thread.
 
@@ -85,9 +87,15 @@ class StandInEngine:
                 self._inbox.popleft()()
             self._step()
             self._cancel()
+        self._is_over = True
+        for request_id in list(self._jobs):
+            self._end(request_id, "error", [], self._farewell, "worker_lost")
 
     def _do(self, act: Callable[[], None]) -> None:
         self._inbox.append(act)
+        self._wake()
+
+    def _wake(self) -> None:
         if self._idle is not None:
             self._world.wake(self._idle)
 

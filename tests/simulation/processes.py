@@ -93,8 +93,11 @@ class Plant:
 
     def _serve(self, *queues: str) -> None:
         """Run tasks as a Celery worker's thread does."""
+        thread = self._world.current
+        assert thread is not None
         while True:
-            message = self._broker.take(queues)
+            thread.task = None
+            thread.task = message = self._broker.take(queues)
             self._world.pause(self._world.latency())
             self._world.tell("begins %s", message)
             try:

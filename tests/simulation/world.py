@@ -50,6 +50,8 @@ class Thread:
         """The number of its present wait: an entry of an earlier one is void."""
         self.is_woken = False
         self.has_written = False
+        self.task: object = None
+        """What it runs now, if it takes tasks from a queue."""
         self.connection: Any = None
 
 
