@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from inference.eventlog.leases import Holding
 from inference.protocol.codec import decode_frame, decode_generation
 from inference.protocol.events import (
     TERMINAL,
@@ -53,7 +54,8 @@ class Story:
     completed_at: float = inf
     """The time of the generation's end."""
     has_lost_its_end: bool = False
-    leased_to: int = 0
+    leased_to: int | None = 0
+    """The attempt that holds the lease; 0: none does. None: not known, since Redis lost its end."""
     claimed: dict[int, Claim] = field(default_factory=dict)
     """Attempts, each with what runs it."""
     queued: set[int] = field(default_factory=set)
@@ -95,6 +97,8 @@ class Checks:
                 self._claimed(*args)
             case "leases", "grant" if result:
                 self._leased(args[0], args[1])
+            case "leases", "renew":
+                self._renewed(args[0], result)
             case "leases", "end":
                 self.stories[args[0]].leased_to = 0
             case "log", "forget":
@@ -161,9 +165,15 @@ class Checks:
 
     def _leased(self, request_id: str, attempt: int) -> None:
         story = self.stories[request_id]
-        if attempt < story.leased_to:
+        if attempt < (story.leased_to or 0):
             self.fail("attempt %d of %s leases what attempt %d holds", attempt, request_id, story.leased_to)
         story.leased_to = attempt
+
+    def _renewed(self, holdings: Sequence[Holding], num_renewed: int) -> None:
+        holders = [self.stories[each.request_id].leased_to for each in holdings]
+        may = sum(holder in (None, each.attempt) for holder, each in zip(holders, holdings, strict=True))
+        if num_renewed > may:
+            self.fail("one of %s is renewed by an attempt that does not hold it", list(holdings))
 
     def lost_its_end(self, read: Callable[[str], list[Frame]]) -> None:
         """Take over what Redis has left."""
@@ -173,7 +183,7 @@ class Checks:
             story.events = events
             story.num_tokens = sum(isinstance(event, TokenSampled) for event in events)
             story.is_ended = any(isinstance(event, TERMINAL) for event in events)
-            story.fence = story.leased_to = 0
+            story.fence, story.leased_to = 0, None
             if not any(isinstance(event, GenerationFinished) for event in events):
                 story.completed_at = inf
             story.claimed.clear()

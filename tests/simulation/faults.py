@@ -39,15 +39,15 @@ class Faults:
 
         return cls(
             kinds=kinds,
-            until=random.uniform(2, 6) if random.random() < 0.7 else random.uniform(8, 13),
+            until=random.uniform(8, 12) if "stand" in kinds else random.uniform(2, 6),
             replies=rate("reply", 0.05),
             losses=rate("message", 0.2),
             doubles=rate("message", 0.3),
             delays=rate("message", 0.3),
             database=rate("database", 0.03),
             engine=rate("engine", 0.02),
-            kills=rate("kill", 0.12),
-            stands=rate("stand", 0.12),
+            kills=rate("kill", 0.2),
+            stands=rate("stand", 0.2),
             stops=rate("stop", 0.05),
         )
 

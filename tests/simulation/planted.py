@@ -5,12 +5,13 @@ The simulation must find each of them. One that it does not find says that its f
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import msgspec
 import pytest
 
+from inference.eventlog.leases import Holding
 from inference.eventlog.memory import MemoryEventLog
 from inference.eventlog.memory_leases import MemoryLeases
 from inference.protocol.events import Frame
@@ -155,8 +156,8 @@ def no_renewal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LeaseKeeper, "run", lambda _: None)
 
 
-def stale_grant(patch: pytest.MonkeyPatch) -> None:
-    """An attempt that was taken over from gets the lease."""
+def stale_lease(patch: pytest.MonkeyPatch) -> None:
+    """An attempt that was taken over from gets the lease, and renews it."""
     grant = MemoryLeases.grant
 
     def always(leases: MemoryLeases, request_id: str, attempt: int, duration_s: float) -> bool:
@@ -165,7 +166,11 @@ def stale_grant(patch: pytest.MonkeyPatch) -> None:
             grant(leases, request_id, attempt, duration_s)
         return True
 
+    def renew(leases: MemoryLeases, holdings: Iterable[Holding], duration_s: float) -> int:
+        return sum(always(leases, *holding, duration_s) for holding in holdings)
+
     patch.setattr(MemoryLeases, "grant", always)
+    patch.setattr(MemoryLeases, "renew", renew)
 
 
 def no_second_report(patch: pytest.MonkeyPatch) -> None:
@@ -204,7 +209,7 @@ PLANTED: dict[str, Plant] = {
         forgets_last_token,
         bills_resumed,
         no_renewal,
-        stale_grant,
+        stale_lease,
         no_second_report,
         no_new_lease,
         skips_a_frame,

@@ -165,7 +165,7 @@ class Simulation:
             self._start(name)
         self._web.begin()
         self._processes["web"] = self._web.process
-        for number in range(self.world.random.randint(1, 4)):
+        for number in range(self.world.random.randint(1, 3)):
             self._arrange(f"req_{number}")
         self._schedule()
 
@@ -291,7 +291,7 @@ class Simulation:
 
     def _stand(self, process: Process) -> None:
         random = self.world.random
-        until = self.world.now + (random.uniform(0.1, 2) if random.random() < 0.5 else random.uniform(4.5, 8))
+        until = self.world.now + (random.uniform(0.1, 2) if random.random() < 0.5 else random.uniform(4.5, 6.5))
         self.world.tell("stands still until %.3f", until, by=process)
         process.stands_until = min(until, self._faults.until)
         self.world.disturb(process.stands_until)

@@ -15,7 +15,7 @@ from typing import Any
 from greenlet import getcurrent, greenlet
 
 _QUICK_S = (0.0001, 0.001)
-_SLOW_S = (0.0, 0.02)
+_SLOW_S = (0.0, 0.05)
 _SLOWEST_S = (0.0, 0.3)
 
 
@@ -206,7 +206,7 @@ class World:
     def latency(self) -> float:
         """Return the time that a call takes to reach a store."""
         draw = self.random.random()
-        span = _QUICK_S if draw < 0.9 or not self.is_slow else _SLOW_S if draw < 0.99 else _SLOWEST_S
+        span = _QUICK_S if draw < 0.8 or not self.is_slow else _SLOW_S if draw < 0.98 else _SLOWEST_S
         return self.random.uniform(*span)
 
     def disturb(self, until: float = 0.0) -> None:
