@@ -109,10 +109,11 @@ class Checks:
         if message.task != "inference.generate":
             return
         request = decode_generation(message.args[0])
-        queued = self.stories[request.request_id].queued
-        if request.attempt in queued:
+        story = self.stories[request.request_id]
+        # A log that lost its end is prepared again. The claim then tells the two messages apart.
+        if request.attempt in story.queued and not story.has_lost_its_end:
             self.fail("attempt %d of %s is queued twice", request.attempt, request.request_id)
-        queued.add(request.attempt)
+        story.queued.add(request.attempt)
 
     def is_complete(self, request_id: str, at: float) -> bool:
         """Return whether the generation was over by then."""
