@@ -10,7 +10,7 @@ logs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import redis
 
@@ -93,11 +93,42 @@ class Holding(NamedTuple):
     attempt: int
 
 
-class Leases:
-    """The leases in a Redis-compatible server, through a redis-py client that does not decode responses.
+class Leases(Protocol):
+    """The leases of all open requests. Every method raises RedisError."""
 
-    Every method raises RedisError.
-    """
+    def grant(self, request_id: str, attempt: int, duration_s: float, worker: str | None = None) -> bool:
+        """Give the lease to an attempt for duration_s from now. Return False where a later attempt holds it.
+
+        worker: the worker that the request is placed on from now on; empty: no worker; None: as before.
+        """
+
+    def renew(self, holdings: Iterable[Holding], duration_s: float) -> int:
+        """Move deadlines to duration_s from now; return the number of attempts that still hold their lease."""
+
+    def end(self, request_id: str) -> None:
+        """Remove a settled request's lease, and take it off its worker."""
+
+    def worker_of(self, request_id: str) -> str | None:
+        """Return the worker that the request is placed on; None: no worker."""
+
+    def loads(self, workers: Sequence[str]) -> list[int]:
+        """Return the number of open requests placed on each worker."""
+
+    def num_open(self) -> int:
+        """Return the number of requests that have a lease."""
+
+    def overdue(self) -> dict[str, float]:
+        """Return the requests whose deadline has passed, and the deadlines."""
+
+    def take(self, request_id: str, deadline: float, duration_s: float) -> bool:
+        """Move an overdue request's deadline to duration_s from now; False where another caller moved it before."""
+
+    def missing(self, request_ids: Sequence[str]) -> list[str]:
+        """Return those of the requests that have no lease."""
+
+
+class RedisLeases:
+    """Leases in a Redis-compatible server, through a redis-py client that does not decode responses."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -108,47 +139,35 @@ class Leases:
         self._take = client.register_script(_TAKE)
 
     def grant(self, request_id: str, attempt: int, duration_s: float, worker: str | None = None) -> bool:
-        """Give the lease to an attempt for duration_s from now. Return False where a later attempt holds it.
-
-        worker: the worker that the request is placed on from now on; empty: no worker; None: as before.
-        """
         placed = [] if worker is None else [worker]
         return bool(self._grant(keys=_KEYS, args=[request_id, attempt, _ms(duration_s), *placed]))
 
     def renew(self, holdings: Iterable[Holding], duration_s: float) -> int:
-        """Move deadlines to duration_s from now; return the number of attempts that still hold their lease."""
         rows = [field for holding in holdings for field in holding]
         return int(self._renew(keys=_KEYS, args=[_ms(duration_s), *rows])) if rows else 0
 
     def end(self, request_id: str) -> None:
-        """Remove a settled request's lease, and take it off its worker."""
         self._end(keys=_KEYS, args=[request_id])
 
     def worker_of(self, request_id: str) -> str | None:
-        """Return the worker that the request is placed on; None: no worker."""
         found: Any = self._client.hget(LEASE_WORKERS, request_id)
         return found.decode() if found else None
 
     def loads(self, workers: Sequence[str]) -> list[int]:
-        """Return the number of open requests placed on each worker."""
         found: Any = self._client.hmget(WORKER_LOADS, list(workers)) if workers else []
         return [int(load or 0) for load in found]
 
     def num_open(self) -> int:
-        """Return the number of requests that have a lease."""
         return int(self._client.zcard(LEASES))
 
     def overdue(self) -> dict[str, float]:
-        """Return the requests whose deadline has passed, and the deadlines."""
         rows: Any = self._overdue(keys=[LEASES], args=[_MOST_OVERDUE])
         return {rows[at].decode(): float(rows[at + 1]) for at in range(0, len(rows), 2)}
 
     def take(self, request_id: str, deadline: float, duration_s: float) -> bool:
-        """Move an overdue request's deadline to duration_s from now; False where another caller moved it before."""
         return bool(self._take(keys=[LEASES], args=[request_id, deadline, _ms(duration_s)]))
 
     def missing(self, request_ids: Sequence[str]) -> list[str]:
-        """Return those of the requests that have no lease."""
         if not request_ids:
             return []
         found: Any = self._client.zmscore(LEASES, list(request_ids))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inference.eventlog.entry import BEGINNING, Entry, Mark, digest_of
 from inference.eventlog.event_log import MAX_COMMANDS, Fenced, LogLost
@@ -23,6 +23,9 @@ class _Log:
     commands: list[StepCommand] = field(default_factory=list)
     mark: Mark = BEGINNING
 
+    def copy(self) -> _Log:
+        return replace(self, claims=dict(self.claims), entries=list(self.entries), commands=list(self.commands))
+
 
 class MemoryEventLog:
     """EventLog for one process; safe between threads."""
@@ -30,6 +33,13 @@ class MemoryEventLog:
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
         self._lock = threading.Lock()
+
+    def copy(self) -> MemoryEventLog:
+        """Return the log as it is now: what a server has on its disk when it comes back without its end."""
+        copy = MemoryEventLog()
+        with self._lock:
+            copy._logs = {request_id: log.copy() for request_id, log in self._logs.items()}
+        return copy
 
     def open(self, request_id: str, attempt: int) -> None:
         self.fence(request_id, attempt)

@@ -18,7 +18,7 @@ from inference.engine.loading import load_engine
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import DRAINED_WORKERS, GENERATE_QUEUES, model_queue, worker_key, worker_queue
-from inference.eventlog.leases import Leases
+from inference.eventlog.leases import RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
 from inference.kernels.choice import find_kernels
@@ -69,7 +69,8 @@ class Host:
         self._started_unix_us = unix_us()
         self._client = redis.Redis.from_url(settings.redis_url)
         self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
-        self.leases = LeaseKeeper(Leases(redis.Redis.from_url(settings.redis_url, socket_timeout=_TIMEOUT_S)), name)
+        leases = RedisLeases(redis.Redis.from_url(settings.redis_url, socket_timeout=_TIMEOUT_S))
+        self.leases = LeaseKeeper(leases, name)
         self.leases.start()
         self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
         self._services: WorkerServices | None = None

@@ -220,7 +220,8 @@ def _storable(text: str) -> str:
 
 def _status(outcome: Outcome) -> Any:
     """The request's final status; the page derives it from the events by the same rules (`trace/outcome.ts`)."""
-    if outcome.is_cancelled and outcome.finish_reason in (None, "abort"):
+    # A stop sets the worker's flag first. Its caller may die before the log tells of it.
+    if outcome.finish_reason == "abort" or (outcome.is_cancelled and outcome.finish_reason is None):
         return Request.Status.STOPPED
     if outcome.failure is not None:
         return Request.Status.BLOCKED if outcome.failure.code == "blocked" else Request.Status.FAILED

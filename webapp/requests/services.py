@@ -10,7 +10,7 @@ from django.conf import settings
 from redis import Redis
 
 from inference.eventlog.event_log import EventLog
-from inference.eventlog.leases import Leases
+from inference.eventlog.leases import Leases, RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.safety import Guard, load_guard
 from inference.tokenization.chat_template import ChatTemplate
@@ -43,7 +43,7 @@ def event_log() -> EventLog:
 
 @cache
 def leases() -> Leases:
-    return Leases(Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S))
+    return RedisLeases(Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S))
 
 
 @cache

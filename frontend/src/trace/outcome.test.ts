@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { AnyEvent, ContextAssembled, RequestAccepted } from "../protocol/events";
 import { ACCEPTED, ended, FIGURES, foldAll, PARAMS, RELEASED, token } from "./fixtures";
 import type { Message } from "../protocol/api";
-import { cutOf, cutSentence, endOfMessage, numLeft } from "./outcome";
+import { cutOf, cutSentence, endOfMessage, numLeft, outcomeOf } from "./outcome";
 import { story } from "./words/sentences";
 import { summaryOfTrace } from "./words/summary";
 
@@ -18,7 +18,11 @@ const context = (window: number): ContextAssembled => ({
 });
 
 /** The events of an answer of two tokens. */
-const answer = (asked: number, window: number, reason: "length" | "stop" = "length"): AnyEvent[] => [
+const answer = (
+  asked: number,
+  window: number,
+  reason: "abort" | "length" | "stop" = "length",
+): AnyEvent[] => [
   { ...(ACCEPTED as RequestAccepted), params: { ...PARAMS, max_tokens: asked } },
   context(window),
   token(0, 100_000),
@@ -46,6 +50,10 @@ it.each([
 it("says nothing of an answer that ended by itself, or of which too little is known", () => {
   expect(cutOf(foldAll(answer(2, 12, "stop")))).toBeNull();
   expect(cutOf(foldAll(answer(2, 12).filter(({ type }) => type !== "context.assembled")))).toBeNull();
+});
+
+it("calls an answer stopped whose worker was told to end it, though no event tells of the stop", () => {
+  expect(outcomeOf(foldAll(answer(20, 99, "abort")))).toBe("stopped");
 });
 
 it("knows before the answer ends that the window leaves fewer tokens than were asked for", () => {

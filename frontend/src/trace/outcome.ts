@@ -9,7 +9,8 @@ export type Outcome =
 export function outcomeOf(view: TraceView): Outcome {
   if (!isOver(view)) return "running";
   const reason = view.generation?.finish_reason ?? null;
-  if (view.cancelledAt !== null && (reason === null || reason === "abort")) return "stopped";
+  // A stop sets the worker's flag first. Its caller may die before the log tells of it.
+  if (reason === "abort" || (view.cancelledAt !== null && reason === null)) return "stopped";
   if (view.failed) return view.failed.code === "blocked" ? "blocked" : "failed";
   if (view.withheld) return "withheld";
   return reason === "length" || reason === "repetition" ? reason : "done";

@@ -20,7 +20,7 @@ from celery import Celery
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import Fenced
 from inference.eventlog.keys import PREFIX, log_key, worker_key, worker_queue
-from inference.eventlog.leases import Leases
+from inference.eventlog.leases import RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import (
@@ -256,6 +256,6 @@ def test_a_worker_told_to_stop_hands_over_what_runs_at_its_deadline_and_goes(sit
     interrupted = site.events(request_id)[-1]
     assert isinstance(interrupted, GenerationInterrupted)
     assert (interrupted.attempt, interrupted.cause) == (1, "stopped")
-    assert request_id in Leases(site.client).overdue()
+    assert request_id in RedisLeases(site.client).overdue()
     assert site.client.llen("settle") == 0
     assert site.status() == {}

@@ -360,3 +360,11 @@ def test_who_fails_to_hear_of_an_end_keeps_nobody_else_from_it(request_: Request
         settled.disconnect(fail)
         settled.disconnect(hear)
     assert heard == [request_.pk]
+
+
+def test_an_answer_that_was_cut_by_a_stop_whose_caller_died_is_stopped(request_: Request) -> None:
+    """The flag reached the worker. The event that tells of it did not reach the log."""
+    generate(request_, "abort")
+    settle(request_.pk)
+    request_.refresh_from_db()
+    assert request_.status == "stopped"

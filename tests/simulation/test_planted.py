@@ -1,0 +1,36 @@
+"""The simulation finds mistakes: each planted one within 500 seeds, and a found one is replayed by a command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.planted import PLANTED
+from tests.simulation.simulation import Bench
+
+_ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
+    outcomes = (bench.run(seed, PLANTED[name]) for seed in range(500))
+    assert next((outcome for outcome in outcomes if outcome.violation is not None), None) is not None
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    whole = [sys.executable, "-m", "tests.simulation", *arguments]
+    return subprocess.run(whole, cwd=_ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_a_failing_seed_prints_the_command_that_replays_it() -> None:
+    found = command("--plant", "settles_first")
+    told, replay = found.stdout.strip().splitlines()
+    again = command(*replay.partition("tests.simulation ")[2].split())
+    assert (found.returncode, again.returncode) == (1, 1)
+    violation = told.partition("): ")[2]
+    assert sum(line.endswith(f"VIOLATION: {violation}") for line in again.stdout.splitlines()) == 1

@@ -1,0 +1,28 @@
+"""No seed breaks a promise of the product: tokens once, in order and undisturbed; one bill; one end; all settle."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.simulation import Bench
+
+_NUM_AT_ONCE = 250
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 2000, _NUM_AT_ONCE))
+def test_no_seed_fails(bench: Bench, first: int) -> None:
+    outcomes = (bench.run(seed) for seed in range(first, first + _NUM_AT_ONCE))
+    assert [outcome.told() for outcome in outcomes if outcome.violation is not None] == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_seed_gives_the_same_trace_twice(bench: Bench, seed: int) -> None:
+    first, second = (bench.run(seed, traced=True) for _ in range(2))
+    assert first.trace == second.trace and len(first.trace) > 20
+
+
+def test_all_kinds_of_ends_are_met(bench: Bench) -> None:
+    """Else the faults miss what they are for."""
+    ends = {status for seed in range(100) for status in bench.run(seed).statuses}
+    assert {"done", "stopped", "taken back", "blocked blocked", "failed log_lost"} <= ends
