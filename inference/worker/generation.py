@@ -36,6 +36,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.failures import Failure
+from inference.protocol.generations import numbered
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
@@ -99,7 +100,8 @@ class Generation:
         self._arrived_at = clock.at() - (time.monotonic_ns() - arrived_ns) // 1000
         params = request.params
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
-        self._resumed = resumption_of(services.log.read(request.request_id)) if request.is_resumed else None
+        frames = services.log.read(request.request_id) if request.is_resumed else []
+        self._resumed = resumption_of(frames, request.generation) if request.is_resumed else None
         output_ids = self._resumed.ids if self._resumed else ()
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params), output_ids)
         self._guard = OutputGuard(
@@ -218,7 +220,8 @@ class Generation:
         backend, request_id = self._services.backend, self._request.request_id
         for command in self._services.log.commands(request_id, self._num_commands):
             self._num_commands += 1
-            backend.take(request_id, command)
+            if command.generation == self._request.generation:
+                backend.take(request_id, command)
         is_forgotten = self._is_paused and self._clock.at() - self._proposed_at > self._idle_us
         if is_forgotten and not self._is_given_up:
             self._is_given_up = True
@@ -229,9 +232,10 @@ class Generation:
     def _take_up_commands(self, position: int) -> None:
         """Step mode, resumed: run on as far as the commands before the first proposal allow."""
         self._awaits_proposal = False
+        generation = self._request.generation
         commands = self._services.log.commands(self._request.request_id, 0)
-        self._num_commands = sum(command.position < position for command in commands)
-        num_tokens = permitted(commands, position)
+        self._num_commands = sum((each.generation, each.position) < (generation, position) for each in commands)
+        num_tokens = permitted([each for each in commands if each.generation == generation], position)
         if num_tokens != 0:
             command = StepCommand(position=position, num_tokens=num_tokens)
             self._services.backend.take(self._request.request_id, command)
@@ -285,8 +289,12 @@ class Generation:
             self._append(events)
 
     def _append(self, events: list[AnyEvent]) -> None:
-        """Append to the log, which must still have all that this generation wrote. Raises Fenced, LogLost."""
+        """Append to the log, which must still have all that this generation wrote. Raises Fenced, LogLost.
+
+        The one place that gives the events their generation's number: engine and guard do not know it.
+        """
         request = self._request
+        events = [numbered(event, request.generation) for event in events]
         self._log_seq = self._services.log.append(request.request_id, events, request.attempt, self._log_seq)
         if any(isinstance(event, TokenSampled | TokenProposed) for event in events):
             self._end_trial()
@@ -339,6 +347,7 @@ class Generation:
             prefill_us=output.prefill_us,
             decode_us=output.decode_us,
             message=output.message,
+            code=output.code if output.finish_reason == "error" else None,
             is_cache_known=output.is_cache_known,
         )
 

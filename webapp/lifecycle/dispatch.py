@@ -41,7 +41,9 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], num_logged: i
     """
     at = RequestClock(request.accepted_unix_us).at
     generation = generation_request(request, events)
-    queued = GenerationQueued(at=at(), attempt=request.attempt, queue_depth=num_waiting())
+    queued = GenerationQueued(
+        at=at(), generation=generation.generation, attempt=request.attempt, queue_depth=num_waiting()
+    )
     new = [*events[num_logged:], queued]
     last = services.event_log().append(request.pk, new, request.attempt, num_logged, is_next=True)
     payload = encode_generation(msgspec.structs.replace(generation, log_seq=last))
