@@ -1,7 +1,13 @@
 /** The one reducer: live, replay, comparison and export all fold events with it. */
 import { DEFAULTS, type AnyEvent } from "../protocol/events";
 import { browserMoments } from "./browser-clock";
-import { emptyGeneration, foldGeneration, isOfGeneration, type GenerationEvent } from "./generations";
+import {
+  emptyGeneration,
+  foldGeneration,
+  isOfGeneration,
+  type Generation,
+  type GenerationEvent,
+} from "./generations";
 import type { TraceView } from "./view";
 
 /**
@@ -26,7 +32,7 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "gateway.checked":
       return { ...next, gateway: event };
     case "context.compared":
-      return { ...next, compared: event };
+      return replaced(next, next.generations[0]!, { ...next.generations[0]!, compared: event });
     case "bill.posted":
       return { ...next, bill: event };
     case "safety.checked":
@@ -49,16 +55,18 @@ function fillIn(event: AnyEvent): void {
   if (event.type === "token.proposed") fillIn(event.token);
 }
 
-/** The view after an event of a generation, at the last generation. */
+/** The view after an event of a generation. */
 function inGeneration(view: TraceView, event: GenerationEvent): TraceView {
-  const { generations } = view;
-  const before = generations.find(({ generationNumber }) => generationNumber === event.generation);
+  const before = view.generations.find(({ generationNumber }) => generationNumber === event.generation);
   const after = foldGeneration(before ?? emptyGeneration(event.generation), event);
-  if (after === before) return view;
-  const known = before
-    ? generations.map((each) => (each === before ? after : each))
-    : [...generations, after].sort((a, b) => a.generationNumber - b.generationNumber);
-  return { ...view, generations: known, ...known.at(-1)! };
+  return after === before ? view : replaced(view, before, after);
+}
+
+/** The view with another state of a generation, at the last one. */
+function replaced(view: TraceView, before: Generation | undefined, after: Generation): TraceView {
+  const others = view.generations.filter((each) => each !== before);
+  const generations = [...others, after].sort((a, b) => a.generationNumber - b.generationNumber);
+  return { ...view, generations, ...generations.at(-1)! };
 }
 
 /** Close the wait for a person's choice, if there is one. */

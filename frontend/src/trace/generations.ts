@@ -6,6 +6,7 @@ import type {
   CacheLookedUp,
   CacheStored,
   ContextAssembled,
+  ContextCompared,
   GenerationFinished,
   GenerationForked,
   GenerationInterrupted,
@@ -39,6 +40,8 @@ export interface Generation {
   attempts: Attempt[];
   context: ContextAssembled | null;
   prompt: PromptTokenized | null;
+  /** The request's first prompt beside that of the turn before; null for later generations. */
+  compared: ContextCompared | null;
   /** The part of another answer that this one took over, before the first token sampled here. */
   forked: GenerationForked | null;
   queued: GenerationQueued | null;
@@ -77,6 +80,7 @@ export function emptyGeneration(number: number): Generation {
     attempts: [],
     context: null,
     prompt: null,
+    compared: null,
     forked: null,
     queued: null,
     started: null,

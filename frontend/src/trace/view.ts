@@ -3,7 +3,6 @@ import type {
   AnyEvent,
   BillPosted,
   ClientTiming,
-  ContextCompared,
   GatewayChecked,
   RequestAccepted,
   RequestFailed,
@@ -37,8 +36,6 @@ export interface RequestFacts {
   accepted: RequestAccepted | null;
   gateway: GatewayChecked | null;
   inputCheck: SafetyChecked | null;
-  /** The prompt beside that of the turn before. */
-  compared: ContextCompared | null;
   /** In order; at least one, which may be empty. */
   generations: Generation[];
   /** Step mode: the token that waits to be chosen. */
@@ -69,7 +66,6 @@ export function emptyView(): TraceView {
     accepted: null,
     gateway: null,
     inputCheck: null,
-    compared: null,
     generations: [generation],
     proposed: null,
     proposedAt: null,
@@ -90,6 +86,10 @@ export function atGeneration(view: TraceView, number: number | null): TraceView 
   const found = view.generations.find(({ generationNumber }) => generationNumber === number);
   const shown = found ?? view.generations.at(-1)!;
   return shown.generationNumber === view.generationNumber ? view : { ...view, ...shown };
+}
+
+export function isAtLastGeneration({ generationNumber, generations }: TraceView): boolean {
+  return generationNumber === generations.at(-1)!.generationNumber;
 }
 
 export const atLastGeneration = (view: TraceView): TraceView => atGeneration(view, null);
@@ -219,6 +219,7 @@ export function placeInGenerations(
   view: TraceView,
   position: number,
 ): { generation: number; position: number } {
-  const { generation, first } = stretches(view).findLast((each) => each.first <= position)!;
+  const found = stretches(view);
+  const { generation, first } = found.findLast((each) => each.first <= position) ?? found[0]!;
   return { generation, position: position - first };
 }

@@ -32,8 +32,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 class GenerationEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
     """Base of the events of one generation, from its context to its end.
 
-    There are several per token, so the wire leaves out a field that has its default. The page fills it in
-    (frontend/src/protocol/with-defaults.ts).
+    There are several per token, so the wire leaves out a field that has its default. The page's reducer fills it in
+    (frontend/src/trace/fold.ts).
     """
 
     generation: int = 0

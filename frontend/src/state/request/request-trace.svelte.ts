@@ -44,7 +44,7 @@ interface TimedEvent extends NumberedEvent {
 }
 
 export class RequestTrace {
-  /** The generation that a reader has chosen; null: the last at the moment shown. */
+  /** The generation that a reader has chosen; null: the last at the moment shown. Moving the playhead forgets it. */
   chosenGeneration = $state<number | null>(null);
   private moment = $state.raw<TraceView>(emptyView());
   private known = $state.raw<TraceView>(emptyView());
@@ -301,14 +301,11 @@ export class RequestTrace {
     return this.log.slice(0, index + 1).reduce((view, each) => fold(view, each.event, each.seq), emptyView());
   }
 
-  /** Of a token of the generation shown, in the log; -1: it is not there. */
-  private indexOfToken(position: number): number {
-    const { generationNumber } = this.whole;
+  /** In the log; -1: it is not there. */
+  private indexOfToken(position: number, generation = this.whole.generationNumber): number {
     return this.log.findIndex(
       ({ event }) =>
-        event.type === "token.sampled" &&
-        event.generation === generationNumber &&
-        event.position === position,
+        event.type === "token.sampled" && event.generation === generation && event.position === position,
     );
   }
 
@@ -327,6 +324,7 @@ export class RequestTrace {
       view = fold(view, entry.event, entry.seq);
     this.isLive = false;
     this.selected = null;
+    this.chosenGeneration = null;
     this.shown = end;
     this.time = time;
     this.moment = { ...view, at: time };
@@ -486,8 +484,7 @@ export class RequestTrace {
   select(given: number): void {
     this.leave();
     const { generation, position } = placeInGenerations(this.whole, given);
-    if (generation !== this.whole.generationNumber) this.chooseGeneration(generation);
-    const index = this.indexOfToken(position);
+    const index = this.indexOfToken(position, generation);
     if (index >= 0) this.show(index + 1, this.log[index]!.time);
     this.selected = position;
   }
