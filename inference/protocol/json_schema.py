@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -41,5 +41,11 @@ def build_schema() -> dict[str, Any]:
 def _docstrings() -> dict[tuple[str, str], str]:
     modules = (events, request, simulation, experiments)
     own = {place: text for module in modules for place, text in field_docstrings(module).items()}
-    at = own[("Event", "at")]
-    return own | {(cls.__name__, "at"): at for cls in events.Event.__subclasses__()}
+    inherited = {
+        (kind.__name__, name): own[(base.__name__, name)]
+        for base in (events.Event, events.GenerationEvent)
+        for kind in get_args(events.AnyEvent)
+        for name in base.__struct_fields__
+        if issubclass(kind, base) and (base.__name__, name) in own
+    }
+    return inherited | own

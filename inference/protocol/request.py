@@ -189,6 +189,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     request_id: str
     attempt: int
     """Fences the log: appends of an older attempt are refused."""
+    generation: int = 0
+    """Number of the generation in its request, from 0; it stands in each event of the generation."""
     log_seq: int = 0
     """The log's last seq when the generation was queued: a log that ends before it has lost events."""
     is_resumed: bool = False
@@ -222,6 +224,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 class StepCommand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A person's command to an answer in step mode."""
 
+    generation: int = 0
+    """The generation of the proposed token."""
     position: int
     """Position of the proposed token. A command for a token that was taken before is void."""
     token_id: int | None = None

@@ -29,6 +29,7 @@ def build_typescript() -> str:
     parts.append(_repetition())
     parts.append(_failures())
     parts.append(build_shown(get_args(events.AnyEvent)))
+    parts.append(build_defaults(get_args(events.AnyEvent)))
     return "\n".join(parts)
 
 
@@ -44,6 +45,22 @@ def build_shown(kinds: Iterable[type[events.Event]]) -> str:
     head = "/** By type; undefined: an event that this page does not know. */\n"
     table = f"{head}export const SHOWN: Record<string, Shown | undefined> = {{\n{''.join(rows)}}};\n"
     return "\n".join(["".join(names), interface("Shown", schema), table])
+
+
+def build_defaults(kinds: Iterable[type[events.Event]]) -> str:
+    """Return a table of the fields that the wire leaves out, with their values, by event type."""
+    head = (
+        "/** Fields that the wire leaves out where they have these values, by type. The reducer fills them in. */\n"
+        "export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {\n"
+    )
+    omitting = (kind for kind in kinds if kind.__struct_config__.omit_defaults)
+    rows = (f"  {json.dumps(_tag(kind))}: {json.dumps(_defaults(kind))},\n" for kind in omitting)
+    return f"{head}{''.join(rows)}}};\n"
+
+
+def _defaults(kind: type[events.Event]) -> dict[str, Any]:
+    fields = msgspec.structs.fields(kind)
+    return {field.name: msgspec.to_builtins(field.default) for field in fields if not field.required}
 
 
 def _tag(kind: type[events.Event]) -> str:
@@ -81,7 +98,7 @@ def _failures() -> str:
 def interface(name: str, definition: dict[str, Any], has_defaults: bool = True) -> str:
     """Return the TypeScript interface of an object's JSON Schema.
 
-    has_defaults: a field with a default is always there, since our encoder writes defaults too.
+    has_defaults: a field with a default is always there, written by our encoder or filled in by the reducer.
     """
     present = set(definition.get("required", []))
     present |= {field for field, value in _fields(definition) if has_defaults and "default" in value}

@@ -36,6 +36,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.failures import Failure
+from inference.protocol.generations import numbered
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
@@ -103,7 +104,7 @@ class Generation:
         params = request.params
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
         self._journal = Journal(services.log, request.request_id, request.attempt, request.log_seq, claim)
-        self._resumed = resumption_of(self._journal.read()) if request.is_resumed else None
+        self._resumed = resumption_of(self._journal.read(), request.generation) if request.is_resumed else None
         output_ids = self._resumed.ids if self._resumed else ()
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params), output_ids)
         self._guard = OutputGuard(
@@ -223,7 +224,8 @@ class Generation:
         for command in self._new_commands():
             self._num_commands += 1
             self._last_command = command
-            backend.take(request_id, command)
+            if command.generation == self._request.generation:
+                backend.take(request_id, command)
         is_forgotten = self._is_paused and self._clock.at() - self._proposed_at > self._idle_us
         if is_forgotten and not self._is_given_up:
             self._is_given_up = True
@@ -245,10 +247,11 @@ class Generation:
     def _take_up_commands(self, position: int) -> None:
         """Step mode, resumed: run on as far as the commands before the first proposal allow."""
         self._awaits_proposal = False
+        generation = self._request.generation
         commands = self._services.log.commands(self._request.request_id, 0)
-        self._num_commands = sum(command.position < position for command in commands)
+        self._num_commands = sum((each.generation, each.position) < (generation, position) for each in commands)
         self._last_command = commands[self._num_commands - 1] if self._num_commands else None
-        num_tokens = permitted(commands, position)
+        num_tokens = permitted([each for each in commands if each.generation == generation], position)
         if num_tokens != 0:
             command = StepCommand(position=position, num_tokens=num_tokens)
             self._services.backend.take(self._request.request_id, command)
@@ -302,8 +305,11 @@ class Generation:
             self._append(events)
 
     def _append(self, events: list[AnyEvent]) -> None:
-        """Append to the log, which is repaired where it lost events. Raises Fenced, LogLost."""
-        self._journal.append(events)
+        """Append to the log, which is repaired where it lost events. Raises Fenced, LogLost.
+
+        The one place that gives the events their generation's number: engine and guard do not know it.
+        """
+        self._journal.append([numbered(event, self._request.generation) for event in events])
         if any(isinstance(event, TokenSampled | TokenProposed) for event in events):
             self._end_trial()
 
@@ -355,6 +361,7 @@ class Generation:
             prefill_us=output.prefill_us,
             decode_us=output.decode_us,
             message=output.message,
+            code=output.code if output.finish_reason == "error" else None,
             is_cache_known=output.is_cache_known,
         )
 

@@ -17,6 +17,7 @@ from inference.protocol.events import (
     TokenSampled,
     first,
 )
+from inference.protocol.generations import of_generation
 from inference.protocol.request import StepCommand, Usage
 
 
@@ -52,9 +53,9 @@ class Resumption:
         return tuple(token.id for token in self.tokens)
 
 
-def resumption_of(frames: Sequence[Frame]) -> Resumption:
-    """Return what the frames of a request's one generation tell."""
-    events = [event for frame in frames for event in frame.events]
+def resumption_of(frames: Sequence[Frame], generation: int) -> Resumption:
+    """Return what a request's frames tell of one generation."""
+    events = of_generation((event for frame in frames for event in frame.events), generation)
     return Resumption(
         tokens=tuple(event for event in events if isinstance(event, TokenSampled)),
         text="".join(event.text for event in events if isinstance(event, TextReleased)),

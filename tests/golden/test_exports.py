@@ -146,11 +146,15 @@ def test_each_token_is_there_with_its_step_and_batch(frames: list[Frame]) -> Non
     log = Log(frames)
     zero = log.accepted_unix_us
     events = trace_events(frames)
-    shown = {e["args"]["position"]: e for e in events if e.get("args", {}).get("event") == "token.sampled"}
+    told = [event for event in events if event.get("args", {}).get("event") == "token.sampled"]
+    shown = {(event["args"]["generation"], event["args"]["position"]): event for event in told}
     tokens = log.all(TokenSampled)
-    assert shown.keys() == {token.position for token in tokens}
-    for token in tokens[1:]:
-        event = shown[token.position]
+    assert shown.keys() == {(token.generation, token.position) for token in tokens}
+    for token in tokens:
+        event = shown[token.generation, token.position]
+        if token.position == 0:  # a moment: the prefill's last step gives it
+            assert event["ph"] == "i"
+            continue
         assert event["ts"] + event["dur"] == zero + token.at
         if token.step_us is not None:
             assert event["dur"] == token.step_us
@@ -208,17 +212,22 @@ def test_the_requests_span_has_the_conventions_attributes(frames: list[Frame]) -
     found = attributes(root)
     assert (found["gen_ai.operation.name"], found["gen_ai.request.model"]) == ("chat", "smollm2-135m-instruct")
     assert root["name"] == "chat smollm2-135m-instruct"
-    finished, failed = log.first(GenerationFinished), log.first(RequestFailed)
-    assert ("gen_ai.usage.input_tokens" in found) == (finished is not None)
+    finished, failed = log.all(GenerationFinished), log.first(RequestFailed)
+    assert ("gen_ai.usage.input_tokens" in found) == bool(finished)
     if finished:
-        usage = finished.usage
-        assert found["gen_ai.usage.input_tokens"] == usage.uncached_input + usage.cache_read
-        assert found["gen_ai.usage.output_tokens"] == usage.output
-        assert found["gen_ai.response.finish_reasons"] == [finished.finish_reason]
+        usages = [event.usage for event in finished]
+        assert found["gen_ai.usage.input_tokens"] == sum(each.uncached_input + each.cache_read for each in usages)
+        assert found["gen_ai.usage.output_tokens"] == sum(each.output for each in usages)
+        assert found["gen_ai.response.finish_reasons"] == [finished[-1].finish_reason]
     # A refusal by policy is an outcome, not an error.
     error = failed.code if failed and failed.code != "blocked" else None
     assert found.get("error.type") == error
     assert root.get("status", {}).get("code") == (2 if error else None)
+
+
+def test_each_generation_has_a_decode_span_of_its_own() -> None:
+    decodes = [span for span in otel_spans(golden("two_generations")) if span["name"] == "decode"]
+    assert [attributes(span)["sightglass.generation"] for span in decodes] == [0, 1]
 
 
 def test_neither_prompt_nor_answer_is_in_the_spans(frames: list[Frame]) -> None:

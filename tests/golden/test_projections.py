@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from django.contrib.auth.models import User
+from msgspec.structs import fields
 
 from inference.protocol.codec import decode_frame, encode_frame
-from inference.protocol.events import Frame, GenerationStarted, RequestAccepted, TextReleased, TokenSampled
+from inference.protocol.events import AnyEvent, Frame, GenerationStarted, RequestAccepted, TextReleased, TokenSampled
 from inference.protocol.request import SamplingParams
 from inference.sampling.draw import uniform
 from webapp.billing.bill import bill_event, post_bill
@@ -68,22 +69,42 @@ class Golden:
 @pytest.fixture(params=LOGS, ids=lambda path: path.stem)
 def golden(request: pytest.FixtureRequest) -> Golden:
     document = json.loads(request.param.read_text("utf-8"))
-    frames = [decode_frame(json.dumps(frame)) for frame in document["frames"]]
-    return Golden(frames, document["frames"], **document["said"])
+    return Golden(read(request.param.stem), document["frames"], **document["said"])
+
+
+def read(name: str) -> list[Frame]:
+    document = json.loads((LOGS[0].parent / f"{name}.json").read_text("utf-8"))
+    return [decode_frame(json.dumps(frame)) for frame in document["frames"]]
 
 
 def test_each_way_that_a_request_may_end_is_recorded() -> None:
-    names = ["blocked", "finished", "lost", "remote", "second_turn", "stopped", "taken_over"]
-    assert [path.stem for path in LOGS] == names
+    names = ["blocked", "finished", "lost", "remote", "second_taken_over", "second_turn", "stopped", "taken_over"]
+    assert [path.stem for path in LOGS] == [*names, "two_generations"]
 
 
 def test_the_protocol_still_reads_and_writes_them(golden: Golden) -> None:
     """What was recorded comes out as it was; a field that came later is there beside it."""
     for frame, wire in zip(golden.frames, golden.wire, strict=True):
-        written = json.loads(encode_frame(frame))
+        written = filled(json.loads(encode_frame(frame)))
         assert laid_over(written, wire) == written
     seqs = [frame.seq for frame in golden.frames]
     assert seqs == [1, *(frame.last_seq + 1 for frame in golden.frames[:-1])]
+
+
+DEFAULTS = {
+    kind.__struct_config__.tag: {f.name: json.loads(json.dumps(f.default)) for f in fields(kind) if not f.required}
+    for kind in get_args(AnyEvent)
+    if kind.__struct_config__.omit_defaults
+}
+
+
+def filled(value: Any) -> Any:
+    """The value with the fields that the wire leaves out, as the page fills them in."""
+    if isinstance(value, list):
+        return [filled(each) for each in value]
+    if isinstance(value, dict):
+        return DEFAULTS.get(value.get("type"), {}) | {name: filled(each) for name, each in value.items()}
+    return value
 
 
 def laid_over(new: Any, old: Any) -> Any:
@@ -126,8 +147,32 @@ def test_tokens_survive_as_columns_and_the_log_as_a_file(golden: Golden) -> None
 
 def test_no_token_is_seen_that_no_released_text_covers(golden: Golden) -> None:
     released = [e for frame in golden.frames for e in frame.events if isinstance(e, TextReleased)]
-    assert len(golden.tokens) == (released[-1].num_tokens if released else 0)
-    assert b"".join(token.piece for token in golden.tokens).decode() == "".join(e.text for e in released)
+    for generation in fold(golden.frames).generations:
+        own = [event for event in released if event.generation == generation.number]
+        assert len(generation.tokens) == (own[-1].num_tokens if own else 0)
+        assert b"".join(token.piece for token in generation.tokens).decode() == "".join(event.text for event in own)
+
+
+@pytest.mark.parametrize("name", ["two_generations", "second_taken_over"])
+def test_a_second_generation_has_its_own_prompt_tokens_and_attempts(name: str) -> None:
+    outcome = fold(read(name))
+    first, second = outcome.generations
+    assert first.prompt is not None and second.prompt is not None
+    before = (*first.prompt.ids, *(token.id for token in first.tokens))
+    assert second.prompt.ids[: len(before)] == before
+    for generation in (first, second):
+        assert [token.position for token in generation.tokens] == list(range(len(generation.tokens)))
+    assert outcome.text == first.text + second.text
+    assert outcome.usage.output == len(first.tokens) + len(second.tokens)
+    assert outcome.usage.uncached_input == first.usage.uncached_input + second.usage.uncached_input
+    assert outcome.context == second.context
+    assert outcome.finish_reason == second.finish_reason
+    assert outcome.first_token_us == first.tokens[0].at
+    assert [(attempt.number, attempt.end) for attempt in first.attempts] == [(1, "finished")]
+    ends = [(attempt.number, attempt.end) for attempt in second.attempts]
+    assert ends == ([(2, "finished")] if name == "two_generations" else [(2, "lost"), (3, "finished")])
+    if name == "second_taken_over":
+        assert [attempt.worker for attempt in second.attempts] == ["worker:101:0a1b", "worker:202:2c3d"]
 
 
 def test_every_draw_is_the_seeds_and_falls_on_the_token_shown(golden: Golden) -> None:

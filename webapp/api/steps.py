@@ -63,13 +63,17 @@ def _check_new(command: StepCommand, before: list[StepCommand]) -> None:
     """Check that the command changes something after the earlier ones. Raises ApiError."""
     if command.num_tokens == 0 and (not before or before[-1].num_tokens == 0):
         raise ApiError(409, "moved_on", "The answer waits for your choice already.", "num_tokens")
-    if command.num_tokens != 0 and any(each.num_tokens != 0 and each.position >= command.position for each in before):
+    place = (command.generation, command.position)
+    if command.num_tokens != 0 and any(
+        each.num_tokens != 0 and (each.generation, each.position) >= place for each in before
+    ):
         raise ApiError(409, "moved_on", "A token was already chosen at this position.", "position")
 
 
 def _check_choice(command: StepCommand, last: TokenProposed | TokenSampled) -> None:
     """Check that this token can be taken now. Raises ApiError."""
-    if not isinstance(last, TokenProposed) or last.token.position != command.position:
+    place = (command.generation, command.position)
+    if not isinstance(last, TokenProposed) or (last.generation, last.token.position) != place:
         raise ApiError(409, "moved_on", "The proposed token has changed. Look again.", "position")
     if command.token_id is None:
         return

@@ -4,8 +4,9 @@
     nothing                           begin: it is written again from the row
     its beginning                     prepare
     its prompt                        generate: a worker claims the attempt, or a new attempt takes over from a lost one
-    its generation's end              settle
+    its last generation's end         settle
 
+Only the last generation counts: those before it are over.
 The order of a take-over makes two watchdogs, a late worker and a death at any point harmless. One conditional update of
 the row chooses the attempt's number. The log is fenced by that number, and then read to its end. The next step is
 appended and queued last. See docs/decisions/0078-an-answer-outlives-its-worker.md.
@@ -37,6 +38,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.failures import Failure
+from inference.protocol.generations import last_number, latest
 from webapp.lifecycle import dispatch
 from webapp.lifecycle.generation_request import tokenizer_version
 from webapp.lifecycle.placement import unavailable
@@ -65,8 +67,11 @@ def next_step(events: Sequence[AnyEvent]) -> Step:
     """Return what a log lacks. begin: its beginning, which was lost, or never written. Pure."""
     if not events:
         return "begin"
-    if any(isinstance(event, (GenerationFinished, *TERMINAL)) for event in events):
+    if any(isinstance(event, TERMINAL) for event in events):
         return "settle"
+    events = latest(events)
+    if any(isinstance(event, GenerationFinished) for event in events):
+        return "settle"  # the one place that says what follows a generation
     is_begun = any(isinstance(event, GenerationStarted | GenerationResumed) for event in events)
     if not is_begun and any(isinstance(event, SafetyChecked) and event.verdict == "block" for event in events):
         return "refuse"
@@ -171,24 +176,31 @@ def _take_over(request: Request) -> None:
 
 
 def last_begun(events: Sequence[AnyEvent]) -> int | None:
-    """Return the last attempt whose engine began; None: none did. Pure."""
-    begun = [event.attempt for event in events if isinstance(event, GenerationStarted | GenerationResumed)]
+    """Return the last generation's last attempt whose engine began; None: none did. Pure."""
+    begun = [event.attempt for event in latest(events) if isinstance(event, GenerationStarted | GenerationResumed)]
     return begun[-1] if begun else None
 
 
 def interruption(events: Sequence[AnyEvent], attempt: int, at: int) -> GenerationInterrupted:
     """Return the event that tells that the attempt lost its worker. Pure."""
     begun = (event for event in events if isinstance(event, GenerationStarted | GenerationResumed))
-    worker = next((event.worker for event in begun if event.attempt == attempt), None)
-    return GenerationInterrupted(at=at, attempt=attempt, cause="lost", worker=worker, silent_us=at - events[-1].at)
+    return GenerationInterrupted(
+        at=at,
+        generation=last_number(events),
+        attempt=attempt,
+        cause="lost",
+        worker=next((event.worker for event in begun if event.attempt == attempt), None),
+        silent_us=at - events[-1].at,
+    )
 
 
 def is_to_blame(events: Sequence[AnyEvent]) -> bool:
-    """Return whether a request has ended so many workers that no other is to run it. Pure.
+    """Return whether a request's last generation has ended so many workers that no other is to run it. Pure.
 
     A worker resumes one answer at a time. So an attempt that was lost before its turn is not counted: another request
     may have ended that worker. A new token shows that a request can be computed.
     """
+    events = latest(events)
     resumed = {event.attempt for event in events if isinstance(event, GenerationResumed)}
     num_lost, num_in_all = 0, 0
     is_first = True

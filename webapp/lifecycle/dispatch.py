@@ -14,6 +14,7 @@ from inference.eventlog.entry import Mark
 from inference.eventlog.keys import model_queue, worker_queue
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import AnyEvent, GenerationQueued
+from inference.protocol.generations import last_number
 from webapp.celery import app
 from webapp.lifecycle.generation_request import generation_request, tokenizer_version
 from webapp.lifecycle.placement import is_served, place
@@ -50,7 +51,8 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark)
     generation, version = generation_request(request, events), tokenizer_version(events)
     worker = place(generation, version)
     queue = worker_queue(worker) if worker else model_queue(request.model, version)
-    queued = GenerationQueued(at=at(), attempt=request.attempt, queue_depth=num_generations(queue))
+    depth = num_generations(queue)
+    queued = GenerationQueued(at=at(), generation=generation.generation, attempt=request.attempt, queue_depth=depth)
     new = [*events[logged.seq :], queued]
     entry = services.event_log().append(request.pk, new, request.attempt, logged, is_next=True)
     payload = encode_generation(msgspec.structs.replace(generation, log_seq=entry.last_seq))
@@ -91,5 +93,6 @@ def keep_waiting(request: Request, events: Sequence[AnyEvent], logged: Mark) -> 
     if is_served(request.model, version):
         depth = num_generations(model_queue(request.model, version))
         at = RequestClock(request.accepted_unix_us).at()
-        queued = GenerationQueued(at=at, attempt=request.attempt, queue_depth=depth)
+        number = last_number(events)
+        queued = GenerationQueued(at=at, generation=number, attempt=request.attempt, queue_depth=depth)
         services.event_log().append(request.pk, [queued], request.attempt, logged, is_next=True)

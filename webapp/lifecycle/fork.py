@@ -5,7 +5,7 @@ Pure: events in, token ids out, or the reason why an answer cannot be forked. Kn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.protocol.events import (
@@ -16,6 +16,7 @@ from inference.protocol.events import (
     RequestAccepted,
     TokenSampled,
 )
+from inference.protocol.generations import latest
 from inference.protocol.request import SamplingParams
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
@@ -53,14 +54,14 @@ class Fork:
     """True if the tokens from the position on are a person's text, not a chosen token."""
 
 
-def parent_of(events: Iterable[AnyEvent], tokenizer: Tokenizer, model: str) -> Parent:
-    """Read the parent from its events. `model`: the one that would continue. Raises CannotFork."""
+def parent_of(events: Sequence[AnyEvent], tokenizer: Tokenizer, model: str) -> Parent:
+    """Read the parent from its events: its last generation. `model`: the one that would continue. Raises CannotFork."""
     made_by = model
     context: ContextAssembled | None = None
     prompt: PromptTokenized | None = None
     kept: tuple[int, ...] = ()
     sampled: list[TokenSampled] = []
-    for event in events:
+    for event in latest(events):
         match event:
             case RequestAccepted():
                 made_by = event.model

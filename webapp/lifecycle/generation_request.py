@@ -16,6 +16,7 @@ from inference.protocol.events import (
     PromptTokenized,
     first,
 )
+from inference.protocol.generations import last_number, latest
 from inference.protocol.request import GenerationRequest, SamplingParams
 from webapp.lifecycle.packing import most_output
 from webapp.requests.input import is_stepped
@@ -27,7 +28,8 @@ _BEGUN = (GenerationStarted, GenerationResumed, GenerationInterrupted)
 
 
 def generation_request(request: Request, events: Sequence[AnyEvent]) -> GenerationRequest:
-    """Return the request's generation. events: its log, which has its prompt."""
+    """Return the request's last generation. events: its log, which has that generation's prompt."""
+    generation, events = last_number(events), latest(events)
     context, prompt = first(events, ContextAssembled), first(events, PromptTokenized)
     assert context is not None and prompt is not None
     forked = first(events, GenerationForked)
@@ -36,6 +38,7 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
     return GenerationRequest(
         request_id=request.pk,
         attempt=request.attempt,
+        generation=generation,
         policy=saved_policy(),
         model=request.model,
         prompt_ids=prompt.ids,

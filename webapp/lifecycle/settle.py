@@ -170,7 +170,7 @@ def _terminal(outcome: Outcome, failure: Failure | None, clock: RequestClock) ->
     """The last event. An answer that is complete in the log stays complete, even if the worker failed after it."""
     if outcome.finish_reason not in (None, "error"):
         return RequestFinished(at=clock.at(), finish_reason=outcome.finish_reason, usage=outcome.usage)
-    failure = failure or (_NO_RESULT if outcome.num_events else LOG_LOST)
+    failure = failure or outcome.generation_failure or (_NO_RESULT if outcome.num_events else LOG_LOST)
     return RequestFailed(at=clock.at(), stage=failure.stage, code=failure.code, message=failure.message)
 
 

@@ -29,6 +29,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.failures import LOG_LOST, Failure
+from inference.protocol.generations import latest
 from webapp.accounts import sign_ins
 from webapp.lifecycle.advance import advance
 from webapp.lifecycle.settle import end
@@ -143,7 +144,7 @@ class Watch:
         if silent_s < min(settings.ENVIRONMENT.queue_timeout_s, settings.ENVIRONMENT.stall_timeout_s):
             return
         events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
-        if failure := _look(events, silent_s):
+        if failure := _look(latest(events), silent_s):
             end(request.pk, failure)
 
     def _silent_s(self, request_id: str, seq: int) -> float:
@@ -161,11 +162,11 @@ def _put_back(request: Request) -> None:
 
 
 def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
-    """The failure of an unsettled request; None while it may still end well."""
+    """The failure of an unsettled request; None while it may still end well. events: those of its last generation."""
     environment = settings.ENVIRONMENT
     bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted)
-    latest = next((event for event in reversed(events) if isinstance(event, bounds)), None)
-    if isinstance(latest, GenerationStarted | GenerationResumed):
+    last = next((event for event in reversed(events) if isinstance(event, bounds)), None)
+    if isinstance(last, GenerationStarted | GenerationResumed):
         if silent_s < environment.stall_timeout_s or _waits_for_choice(events):
             return None
         if _is_worker_alive(events) and silent_s < _HANG_FACTOR * environment.stall_timeout_s:
@@ -176,7 +177,7 @@ def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
         return None
     if not events:
         return LOG_LOST
-    if latest is not None:
+    if last is not None:
         message = f"The inference worker was lost, and no other took over within {silent_s:.0f} s. Send it again."
         return Failure("generation", "worker_lost", message)
     message = f"No inference worker took this request within {silent_s:.0f} s. Start one, or wait, then send it again."
@@ -194,7 +195,7 @@ def _waits_for_choice(events: list[AnyEvent]) -> bool:
 def _is_worker_alive(events: list[AnyEvent]) -> bool:
     """True while the worker of an unfinished generation has a heartbeat, which goes on while its engine computes."""
     bounds = (GenerationStarted, GenerationResumed, GenerationFinished, RequestCancelled)
-    latest = [event for event in events if isinstance(event, bounds)][-1]
-    if not isinstance(latest, GenerationStarted | GenerationResumed):
+    last = [event for event in events if isinstance(event, bounds)][-1]
+    if not isinstance(last, GenerationStarted | GenerationResumed):
         return False
-    return latest.worker is not None and is_alive(latest.worker)
+    return last.worker is not None and is_alive(last.worker)

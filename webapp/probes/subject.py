@@ -13,6 +13,7 @@ from inference.protocol.events import (
     TokenSampled,
     first,
 )
+from inference.protocol.generations import latest
 from inference.protocol.request import MAX_PROBE_TOKENS, ProbeKind, ProbeRequest
 
 
@@ -25,8 +26,11 @@ class CannotProbe(Exception):
 
 
 def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position: int, principal: str) -> ProbeRequest:
-    """Build the probe. position: index into prompt and answer together; principal: the user. Raises CannotProbe."""
-    found = list(events)
+    """Build the probe of a token in the last generation. Raises CannotProbe.
+
+    position: index into prompt and answer together; principal: the user.
+    """
+    found = latest(list(events))
     accepted = first(found, RequestAccepted)
     prompt = first(found, PromptTokenized)
     started = first(found, GenerationStarted)

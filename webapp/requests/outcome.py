@@ -15,7 +15,6 @@ from inference.protocol.events import (
     ContextAssembled,
     Frame,
     GenerationFinished,
-    GenerationForked,
     GenerationInterrupted,
     GenerationQueued,
     GenerationResumed,
@@ -24,11 +23,13 @@ from inference.protocol.events import (
     RequestFailed,
     SafetyChecked,
     TextReleased,
-    TextWithheld,
     TokenProposed,
     TokenSampled,
 )
+from inference.protocol.failures import Failure
+from inference.protocol.generations import latest
 from inference.protocol.request import FinishReason, Usage
+from webapp.requests.generations import Generation, generations_of, total
 
 VERDICTS = ("allow", "flag", "rewrite", "block")
 """Verdicts from the mildest to the worst."""
@@ -40,13 +41,19 @@ Kind = TypeVar("Kind", bound=AnyEvent)
 class Outcome:
     """The answer and its figures, as far as the log contains them."""
 
+    generations: tuple[Generation, ...]
     text: str
+    """The texts of all generations."""
     usage: Usage
+    """The sum over the generations that have finished."""
     is_cache_known: bool | None
     """False: a remote back end did not report its cache. None: no generation has finished."""
     finish_reason: FinishReason | None
+    """That of the last generation; None: it has not finished."""
+    generation_failure: Failure | None
+    """The failure with which the last generation finished."""
     queue_us: int | None
-    """Time from the queue to a worker's engine; None: no engine began."""
+    """Time from the first generation's queue to a worker's engine; None: no engine began."""
     worker: str | None
     """The last worker whose engine began."""
     num_attempts: int
@@ -76,25 +83,27 @@ class Outcome:
 def fold(frames: Sequence[Frame]) -> Outcome:
     """Compute the outcome of one request's frames, in order."""
     events = [event for frame in frames for event in frame.events]
-    finished = _last(events, GenerationFinished)
+    generations = generations_of(events)
+    finished = [event for event in events if isinstance(event, GenerationFinished)]
     started = [event for event in events if isinstance(event, GenerationStarted)]
-    shown = [event for event in events if isinstance(event, GenerationForked | TextReleased | TextWithheld)]
     return Outcome(
-        text="".join(_notice(event) if isinstance(event, TextWithheld) else event.text for event in shown),
-        usage=finished.usage if finished else Usage(),
-        is_cache_known=finished.is_cache_known if finished else None,
-        finish_reason=finished.finish_reason if finished else None,
+        generations=generations,
+        text="".join(generation.text for generation in generations),
+        usage=total(event.usage for event in finished),
+        is_cache_known=all(event.is_cache_known for event in finished) if finished else None,
+        finish_reason=generations[-1].finish_reason,
+        generation_failure=_failure(generations[-1].finished),
         queue_us=_queue_us(events),
         worker=started[-1].worker if started else None,
         num_attempts=len(started),
         first_token_us=_first(events, TokenSampled),
-        between_tokens_us=_between_tokens(events),
+        between_tokens_us=_between_tokens(events, generations),
         first_text_us=_first(events, TextReleased),
         duration_us=events[-1].at if events else 0,
         num_events=len(events),
         bill=_last(events, BillPosted),
         failure=_last(events, RequestFailed),
-        context=_last(events, ContextAssembled),
+        context=generations[-1].context,
         safety_layers=_layers(events),
         is_cancelled=any(isinstance(event, RequestCancelled) for event in events),
         is_terminal=any(isinstance(event, TERMINAL) for event in events),
@@ -106,10 +115,10 @@ def is_started(events: Iterable[AnyEvent]) -> bool:
     return any(isinstance(event, GenerationStarted) for event in events)
 
 
-def is_computed(events: Iterable[AnyEvent]) -> bool:
-    """True if a worker's engine has begun, and was not interrupted since."""
+def is_computed(events: Sequence[AnyEvent]) -> bool:
+    """True if a worker's engine has begun the last generation, and was not interrupted since."""
     bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted)
-    last = [event for event in events if isinstance(event, bounds)][-1:]
+    last = [event for event in latest(events) if isinstance(event, bounds)][-1:]
     return bool(last) and not isinstance(last[0], GenerationInterrupted)
 
 
@@ -130,11 +139,14 @@ def _unwaited(at: int, choices: Iterable[tuple[int, int]]) -> int:
     return at - sum(max(0, min(end, at) - start) for start, end in choices)
 
 
-def _between_tokens(events: Sequence[AnyEvent]) -> dict[str, int] | None:
-    """Statistics of the times between tokens. Tokens of one step, as of an accepted draft, come at the same time."""
+def _between_tokens(events: Sequence[AnyEvent], generations: Iterable[Generation]) -> dict[str, int] | None:
+    """Statistics of the times between tokens of one generation.
+
+    Tokens of one step, as of an accepted draft, come at the same time.
+    """
     choices = list(_choices(events))
-    times = [_unwaited(event.at, choices) for event in events if isinstance(event, TokenSampled)]
-    gaps = sorted(after - before for before, after in pairwise(times))
+    times = [[_unwaited(token.at, choices) for token in generation.tokens] for generation in generations]
+    gaps = sorted(after - before for own in times for before, after in pairwise(own))
     if not gaps:
         return None
     at_p95 = -(-95 * len(gaps) // 100) - 1
@@ -165,8 +177,10 @@ def _layers(events: Iterable[AnyEvent]) -> dict[str, str]:
     return worst
 
 
-def _notice(event: TextWithheld) -> str:
-    return f"\n\n{event.replacement}"
+def _failure(finished: GenerationFinished | None) -> Failure | None:
+    if finished is None or finished.code is None:
+        return None
+    return Failure("generation", finished.code, finished.message)
 
 
 def _last(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:

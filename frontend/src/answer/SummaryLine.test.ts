@@ -18,7 +18,7 @@ import type { Message } from "../protocol/api";
 import SummaryLine from "./SummaryLine.svelte";
 
 const WRITTEN = [ACCEPTED, token(0, 100_000), token(1, 300_000), RELEASED];
-const QUEUED: AnyEvent = { type: "generation.queued", at: 5000, attempt: 1, queue_depth: 0 };
+const QUEUED: AnyEvent = { type: "generation.queued", generation: 0, at: 5000, attempt: 1, queue_depth: 0 };
 let line: object | null = null;
 afterEach(() => {
   if (line) void unmount(line);

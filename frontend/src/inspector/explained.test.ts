@@ -8,7 +8,7 @@ import { RequestTrace } from "../state/request/request-trace.svelte";
 import { loadPanel, PANELS } from "./panels";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
-const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"];
+const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped", "two_generations"];
 /** Heads of columns whose entries explain themselves, and names of things that are not figures. */
 const PLAIN = [
   "interval",

@@ -98,6 +98,7 @@ describe("batching", () => {
     expect(clockOf(null).isMeasured).toBe(false);
     const chunk = {
       type: "prefill.advanced" as const,
+      generation: 0,
       at: 1,
       start: 0,
       end: 100,

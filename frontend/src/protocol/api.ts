@@ -1811,6 +1811,8 @@ export interface Started {
 
 /** A person's command to an answer in step mode. */
 export interface StepCommand {
+  /** The generation of the proposed token. */
+  generation?: number;
   /** Position of the proposed token. A command for a token that was taken before is void. */
   position: number;
   /** The candidate to take; None: the one drawn. */

@@ -9,6 +9,8 @@ export interface BatchComposed {
   type: "batch.composed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** Other sequences that decode. None, here and in the next field: not recorded. */
   num_decoding: number | null;
   /** Other sequences whose prompt is read. */
@@ -44,6 +46,8 @@ export interface CacheEvicted {
   type: "cache.evicted";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
 }
 
 /** The engine looked up the prompt's blocks in the prefix cache and in running requests with the same prompt. After a preemption it looks up the answer's blocks too. */
@@ -51,6 +55,8 @@ export interface CacheLookedUp {
   type: "cache.looked_up";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** Tokens per block. */
   block_size: number;
   /** One flag per full block: true if its keys and values came from the cache. The last token is always computed. */
@@ -91,6 +97,8 @@ export interface CacheStored {
   type: "cache.stored";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   num_blocks: number;
   /** Time for which the blocks live after their last use. `none`: until their room is needed. */
   ttl: "1h" | "5m" | "none";
@@ -145,6 +153,8 @@ export interface ContextAssembled {
   type: "context.assembled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** The model's context window, in tokens. */
   window: number;
   /** Tokens kept free for the answer. */
@@ -186,6 +196,8 @@ export interface DraftVerified {
   type: "draft.verified";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** Index of the first guess in the answer. */
   position: number;
   /** The guessed tokens. Guesses after a stop text are left out, as their tokens are. */
@@ -243,6 +255,8 @@ export interface GenerationFinished {
   type: "generation.finished";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   finish_reason: "abort" | "content_filter" | "error" | "length" | "repetition" | "stop";
   usage: Usage;
   /** Compute time of the prefill steps this sequence was in; None: not reported. */
@@ -251,6 +265,8 @@ export interface GenerationFinished {
   decode_us: number | null;
   /** With `error`: the cause. */
   message: string;
+  /** With `error`: the cause, for programs. None: not recorded. */
+  code: "blocked" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost" | null;
   /** False: a server elsewhere does not report its cached tokens, so all input counts as uncached. */
   is_cache_known: boolean;
 }
@@ -260,6 +276,8 @@ export interface GenerationForked {
   type: "generation.forked";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** The request whose answer this one forks. */
   from_request_id: string;
   /** Index of the fork. Tokens before it are that answer's own. A person chose or wrote the tokens from it on. */
@@ -276,6 +294,8 @@ export interface GenerationInterrupted {
   type: "generation.interrupted";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   attempt: number;
   /** lost: its worker no longer renewed its lease. stopped: its worker was stopped, and handed the answer over. */
   cause: "lost" | "stopped";
@@ -290,6 +310,8 @@ export interface GenerationPreempted {
   type: "generation.preempted";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** Tokens to be computed again, unless the prefix cache still has them. */
   num_tokens: number;
   /** Blocks it gave up, shared ones included. */
@@ -301,6 +323,9 @@ export interface GenerationQueued {
   type: "generation.queued";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+  /** Attempts count on through a request's generations. */
   attempt: number;
   /** Requests that wait in front of it, in the task queue or the engine's. None: a server elsewhere does not tell. */
   queue_depth: number | null;
@@ -312,6 +337,8 @@ export interface GenerationRequest {
   request_id: string;
   /** Fences the log: appends of an older attempt are refused. */
   attempt: number;
+  /** Number of the generation in its request, from 0; it stands in each event of the generation. */
+  generation: number;
   /** The log's last seq when the generation was queued: a log that ends before it has lost events. */
   log_seq: number;
   /** True: an earlier attempt was interrupted. The log has the tokens that it released. */
@@ -347,6 +374,8 @@ export interface GenerationResumed {
   type: "generation.resumed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   attempt: number;
   /** None: not recorded. */
   worker: string | null;
@@ -359,6 +388,8 @@ export interface GenerationStarted {
   type: "generation.started";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   worker: string;
   attempt: number;
   /** None, here and in the next fields: not reported by the server elsewhere. */
@@ -382,6 +413,8 @@ export interface GrammarMasked {
   type: "grammar.masked";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   position: number;
   num_allowed: number;
   duration_us: number;
@@ -550,6 +583,8 @@ export interface PrefillAdvanced {
   type: "prefill.advanced";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** First prompt token of the chunk. */
   start: number;
   /** One past the last. */
@@ -653,6 +688,8 @@ export interface PromptTokenized {
   type: "prompt.tokenized";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   tokenizer: string;
   /** Hash of the tokenizer's definition. */
   version: string;
@@ -759,11 +796,13 @@ export interface RequestObserved {
   client: ClientTiming;
 }
 
-/** A classifier checked a piece of text. */
+/** A classifier checked a piece of text. A check of the input belongs to generation 0. */
 export interface SafetyChecked {
   type: "safety.checked";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   layer: "input" | "output" | "tool_result";
   classifier: string;
   version: string;
@@ -973,6 +1012,8 @@ export interface TextReleased {
   type: "text.released";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   text: string;
   /** Generated tokens whose text has been released so far. Part of a character counts once the character is whole. */
   num_tokens: number;
@@ -983,6 +1024,8 @@ export interface TextWithheld {
   type: "text.withheld";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** Number of tokens withheld. */
   num_tokens: number;
   category: string;
@@ -1001,6 +1044,8 @@ export interface TokenProposed {
   type: "token.proposed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** The token that is sampled if the person takes the draw. */
   token: TokenSampled;
 }
@@ -1010,6 +1055,8 @@ export interface TokenSampled {
   type: "token.sampled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   /** Index in the answer, from 0: in a fork the tokens taken over come first. */
   position: number;
   id: number;
@@ -1053,6 +1100,8 @@ export interface ToolCalled {
   type: "tool.called";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   call_id: string;
   name: string;
   /** JSON, as the model wrote it. */
@@ -1066,6 +1115,8 @@ export interface ToolFinished {
   type: "tool.finished";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
   call_id: string;
   result: string;
   is_error: boolean;
@@ -1192,4 +1243,31 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "probe.lensed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "probe.compared": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "probe.measured": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+};
+
+/** Fields that the wire leaves out where they have these values, by type. The reducer fills them in. */
+export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
+  "safety.checked": {"generation": 0, "buffered_us": 0},
+  "context.assembled": {"generation": 0, "dropped": []},
+  "prompt.tokenized": {"generation": 0, "special": [], "lossy_bytes": 0},
+  "generation.queued": {"generation": 0},
+  "generation.started": {"generation": 0, "server": null, "cache_shape": null},
+  "generation.interrupted": {"generation": 0, "worker": null},
+  "generation.resumed": {"generation": 0, "worker": null},
+  "generation.forked": {"generation": 0},
+  "generation.preempted": {"generation": 0},
+  "generation.finished": {"generation": 0, "message": "", "code": null, "is_cache_known": true},
+  "cache.looked_up": {"generation": 0, "saved_us": null, "num_timed_tokens": null, "ttl": "none", "num_owners": null, "was_empty": null, "absence": null},
+  "cache.stored": {"generation": 0, "ttl": "none", "indices": null},
+  "cache.evicted": {"generation": 0},
+  "batch.composed": {"generation": 0, "num_decoding": null, "num_prefilling": null},
+  "prefill.advanced": {"generation": 0},
+  "token.sampled": {"generation": 0, "is_special": false, "is_shown": true, "chosen_by": "draw"},
+  "token.proposed": {"generation": 0},
+  "draft.verified": {"generation": 0, "pieces": []},
+  "grammar.masked": {"generation": 0},
+  "text.released": {"generation": 0},
+  "text.withheld": {"generation": 0},
+  "tool.called": {"generation": 0, "sandbox": ""},
+  "tool.finished": {"generation": 0, "is_error": false},
 };

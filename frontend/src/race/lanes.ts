@@ -7,7 +7,7 @@ import { messageOf } from "../trace/context/reading";
 import { PRESETS } from "../trace/sampling/presets";
 import { tokensPerSecond } from "../trace/words/sentences";
 import { asWord, nameOf } from "../trace/token-name";
-import { firstTextUs, isOver, type TraceView } from "../trace/view";
+import { allTokens, firstTextUs, isOver, type TraceView } from "../trace/view";
 import type { Model } from "../protocol/api";
 
 export type Setting = Pick<SamplingParams, "temperature" | "top_p" | "min_p">;
@@ -66,7 +66,7 @@ export function toldOf(view: TraceView): string {
   const first = firstTextUs(view);
   const speed = tokensPerSecond(view);
   const facts = [
-    counted(view.tokens.length, "token"),
+    counted(allTokens(view).length, "token"),
     first === null ? "" : `first text after ${duration(first)}`,
     speed === null ? "" : `${speed.toFixed(0)} tokens/s`,
     isOver(view) ? endText(view) : "",

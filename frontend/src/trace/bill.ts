@@ -11,7 +11,8 @@ export interface Range {
  *
  * The cache held a beginning of the prompt. The tokens written to it on promise follow that, in whole blocks. */
 export function coveredBy(view: TraceView, kind: BillLine["kind"]): Range | null {
-  const usage = view.generation?.usage;
+  // With several generations a line covers tokens of each of them.
+  const usage = view.generations.length === 1 ? view.generation?.usage : undefined;
   const numPrompt = view.prompt ? numRead(view) : 0;
   if (!usage || !numPrompt) return null;
   if (kind === "output")

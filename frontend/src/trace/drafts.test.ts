@@ -5,6 +5,7 @@ import { foldAll } from "./fixtures";
 
 const DRAFT: AnyEvent = {
   type: "draft.verified",
+  generation: 0,
   at: 1,
   position: 3,
   ids: [10, 11, 12, 13],

@@ -54,6 +54,7 @@ export function token(position: number, at: number): TokenSampled {
   const scaled = logits.map((logit) => logit / 0.5);
   return {
     type: "token.sampled",
+    generation: 0,
     at,
     position,
     id: 10,
@@ -84,7 +85,7 @@ export function token(position: number, at: number): TokenSampled {
 export function chosen(position: number, proposedAt: number, waitedUs: number): AnyEvent[] {
   const at = proposedAt + waitedUs;
   return [
-    { type: "token.proposed", at: proposedAt, token: token(position, proposedAt) },
+    { type: "token.proposed", generation: 0, at: proposedAt, token: token(position, proposedAt) },
     token(position, at),
   ];
 }
@@ -93,7 +94,13 @@ export function foldAll(events: AnyEvent[]): TraceView {
   return events.reduce((view, event, index) => fold(view, event, index + 1), emptyView());
 }
 
-export const RELEASED: AnyEvent = { type: "text.released", at: 310_000, text: " a a", num_tokens: 2 };
+export const RELEASED: AnyEvent = {
+  type: "text.released",
+  generation: 0,
+  at: 310_000,
+  text: " a a",
+  num_tokens: 2,
+};
 
 export const ACCEPTED = {
   type: "request.accepted",
@@ -105,6 +112,7 @@ export const ACCEPTED = {
 
 export const WITHHELD: AnyEvent = {
   type: "text.withheld",
+  generation: 0,
   at: 320_000,
   num_tokens: 1,
   category: "self_harm",
@@ -114,6 +122,7 @@ export const WITHHELD: AnyEvent = {
 /** A look-up recorded before traces recorded the blocks themselves. */
 export const LOOKED_UP: CacheLookedUp = {
   type: "cache.looked_up",
+  generation: 0,
   at: 6000,
   block_size: 16,
   hits: [true, true, false],
@@ -135,12 +144,14 @@ export function ended(finish_reason: GenerationFinished["finish_reason"]): AnyEv
   return [
     {
       type: "generation.finished",
+      generation: 0,
       at: 330_000,
       finish_reason,
       usage: USAGE,
       prefill_us: 1,
       decode_us: 1,
       message: "",
+      code: null,
       is_cache_known: true,
     },
     { type: "request.finished", at: 340_000, finish_reason, usage: USAGE },
@@ -154,6 +165,7 @@ export function failed(stage: string, code: string, message = "Because."): AnyEv
 /** It takes three tokens over. */
 export const FORKED = {
   type: "generation.forked",
+  generation: 0,
   at: 2,
   position: 3,
   ids: [7, 8, 9],
@@ -175,6 +187,7 @@ export const FORK: AnyEvent[] = [
   ACCEPTED,
   {
     type: "prompt.tokenized",
+    generation: 0,
     at: 3000,
     tokenizer: "t",
     version: "v",
@@ -186,6 +199,7 @@ export const FORK: AnyEvent[] = [
   },
   {
     type: "generation.forked",
+    generation: 0,
     at: 4000,
     from_request_id: "req_b",
     position: 8,
@@ -196,6 +210,7 @@ export const FORK: AnyEvent[] = [
   { ...LOOKED_UP, num_cached_tokens: 45 },
   {
     type: "prefill.advanced",
+    generation: 0,
     at: 20_000,
     start: 45,
     end: 48,

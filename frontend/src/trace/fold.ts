@@ -1,14 +1,21 @@
 /** The one reducer: live, replay, comparison and export all fold events with it. */
-import type { AnyEvent } from "../protocol/events";
-import { enter } from "./drafts";
+import { DEFAULTS, type AnyEvent } from "../protocol/events";
 import { browserMoments } from "./browser-clock";
-import { type TraceView } from "./view";
+import {
+  emptyGeneration,
+  foldGeneration,
+  isOfGeneration,
+  type Generation,
+  type GenerationEvent,
+} from "./generations";
+import type { TraceView } from "./view";
 
 /**
  * The view after one more event. The lists inside are extended in place and shared with the view before, so that a
  * token costs the same in an answer of any length. For an earlier moment, fold again from the start.
  */
 export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
+  fillIn(event);
   view.events.push({ seq, at: momentOf(view, event), event });
   const next = { ...view, at: event.type === "request.observed" ? view.at : Math.max(view.at, event.at) };
   switch (event.type) {
@@ -24,75 +31,42 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       return { ...next, client: event.client };
     case "gateway.checked":
       return { ...next, gateway: event };
-    case "safety.checked":
-      if (event.layer === "input") return { ...next, inputCheck: event };
-      view.outputChecks.push(event);
-      return next;
-    case "context.assembled":
-      return { ...next, context: event };
     case "context.compared":
-      return { ...next, compared: event };
-    case "prompt.tokenized":
-      return { ...next, prompt: event };
-    case "generation.queued":
-      view.waits.push(event);
-      // Again and again while it waits: the first says since when, the last how many are in front.
-      return { ...next, queued: { ...event, at: view.queued?.at ?? event.at } };
-    case "generation.forked":
-      return { ...next, forked: event, text: view.text + event.text };
-    case "generation.started":
-      // Started again after a worker was lost: the times before the first token are the first attempt's.
-      return { ...next, started: view.started ?? event };
-    case "generation.interrupted":
-      view.interruptions.push(event);
-      return next;
-    case "generation.finished":
-      return { ...chosen(next, event.at), generation: event };
-    case "cache.looked_up":
-      // Looked up again after a preemption: the first look-up says what the prompt was spared.
-      return { ...next, cache: view.cache ?? event };
-    case "cache.stored":
-      view.stored.push(event);
-      return next;
-    case "cache.evicted":
-      view.evicted.push(event);
-      return next;
-    case "generation.preempted":
-      view.preemptions.push(event);
-      return next;
-    case "batch.composed":
-      view.batches.push(event);
-      return next;
-    case "tool.called":
-      view.toolCalls.push(event);
-      return next;
-    case "tool.finished":
-      view.toolResults.push(event);
-      return next;
-    case "prefill.advanced":
-      view.prefill.push(event);
-      return next;
-    case "token.sampled":
-      view.tokens.push(event);
-      return chosen(next, event.at);
-    case "token.proposed":
-      return { ...next, proposed: event.token, proposedAt: event.at, isStepped: true };
-    case "draft.verified":
-      enter(view.drafts, event);
-      return next;
-    case "grammar.masked":
-      view.masks.push(event);
-      return next;
-    case "text.released":
-      view.releases.push(event);
-      return { ...next, text: view.text + event.text };
-    case "text.withheld":
-      return { ...next, withheld: event, text: `${view.text}\n\n${event.replacement}` };
+      return replaced(next, next.generations[0]!, { ...next.generations[0]!, compared: event });
     case "bill.posted":
       return { ...next, bill: event };
+    case "safety.checked":
+      return event.layer === "input" ? { ...next, inputCheck: event } : inGeneration(next, event);
+    case "token.proposed":
+      return { ...inGeneration(next, event), proposed: event.token, proposedAt: event.at, isStepped: true };
+    case "token.sampled":
+    case "generation.finished":
+      return chosen(inGeneration(next, event), event.at);
     default:
-      return next;
+      return isOfGeneration(event) ? inGeneration(next, event) : next;
   }
+}
+
+/** Enter, in place, the fields that the wire leaves out where they have their default. */
+function fillIn(event: AnyEvent): void {
+  const fields = event as unknown as Record<string, unknown>;
+  for (const [name, value] of Object.entries(DEFAULTS[event.type] ?? {}))
+    if (!(name in fields)) fields[name] = value;
+  if (event.type === "token.proposed") fillIn(event.token);
+}
+
+/** The view after an event of a generation. */
+function inGeneration(view: TraceView, event: GenerationEvent): TraceView {
+  const before = view.generations.find(({ generationNumber }) => generationNumber === event.generation);
+  const after = foldGeneration(before ?? emptyGeneration(event.generation), event);
+  return after === before ? view : replaced(view, before, after);
+}
+
+/** The view with another state of a generation, at the last one. */
+function replaced(view: TraceView, before: Generation | undefined, after: Generation): TraceView {
+  const others = view.generations.filter((each) => each !== before);
+  const generations = [...others, after].sort((a, b) => a.generationNumber - b.generationNumber);
+  return { ...view, generations, ...generations.at(-1)! };
 }
 
 /** Close the wait for a person's choice, if there is one. */

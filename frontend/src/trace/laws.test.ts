@@ -13,7 +13,7 @@ import { outcomeOf } from "./outcome";
 import { spans } from "./timing/spans";
 import { story } from "./words/sentences";
 import { summaryOfTrace } from "./words/summary";
-import { isOver, type TraceView } from "./view";
+import { allTokens, atGeneration, isOver, type TraceView } from "./view";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 
@@ -58,10 +58,15 @@ describe("any prefix of a log", () => {
         const prefix = log.slice(0, num);
         const view = foldAll(prefix);
         const of = (type: AnyEvent["type"]) => prefix.filter((event) => event.type === type);
+        const ofEach = (type: AnyEvent["type"]) =>
+          view.generations.map(({ generationNumber: number }) =>
+            of(type).filter((event) => "generation" in event && event.generation === number),
+          );
         expect(view.events.map(({ seq }) => seq)).toEqual(prefix.map((_, index) => index + 1));
-        expect(view.tokens).toEqual(of("token.sampled"));
-        expect(view.releases).toEqual(of("text.released"));
-        expect(view.prefill).toEqual(of("prefill.advanced"));
+        expect(view.generations.map(({ tokens }) => tokens)).toEqual(ofEach("token.sampled"));
+        expect(view.generations.map(({ releases }) => releases)).toEqual(ofEach("text.released"));
+        expect(view.generations.map(({ prefill }) => prefill)).toEqual(ofEach("prefill.advanced"));
+        expect(view).toMatchObject(view.generations.at(-1)!);
         const times = prefix.filter((event) => event.type !== "request.observed").map((event) => event.at);
         expect(view.at).toBe(Math.max(0, ...times));
         expect(isOver(view)).toBe(of("request.finished").length + of("request.failed").length > 0);
@@ -72,11 +77,15 @@ describe("any prefix of a log", () => {
   it("has the text that was released, and what stands for withheld text", () => {
     fc.assert(
       fc.property(cutLogs, ([log, num]) => {
-        const text = log.slice(0, num).reduce((before, event) => {
-          if (event.type === "text.released") return before + event.text;
-          return event.type === "text.withheld" ? `${before}\n\n${event.replacement}` : before;
-        }, "");
-        expect(foldAll(log.slice(0, num)).text).toBe(text);
+        const view = foldAll(log.slice(0, num));
+        const texts = new Map<number, string>();
+        for (const event of log.slice(0, num)) {
+          if (event.type !== "text.released" && event.type !== "text.withheld") continue;
+          const own = event.type === "text.released" ? event.text : `\n\n${event.replacement}`;
+          texts.set(event.generation, (texts.get(event.generation) ?? "") + own);
+        }
+        for (const { generationNumber, text } of view.generations)
+          expect(text).toBe(texts.get(generationNumber) ?? "");
       }),
     );
   });
@@ -85,8 +94,11 @@ describe("any prefix of a log", () => {
     fc.assert(
       fc.property(cutLogs, ([log, num]) => {
         const [before, after] = [foldAll(log.slice(0, num)), foldAll(log)];
-        expect(after.text.startsWith(before.text)).toBe(true);
-        expect(after.tokens.slice(0, before.tokens.length)).toEqual(before.tokens);
+        for (const each of before.generations) {
+          const later = atGeneration(after, each.generationNumber);
+          expect(later.text.startsWith(each.text)).toBe(true);
+          expect(later.tokens.slice(0, each.tokens.length)).toEqual(each.tokens);
+        }
         expect(after.at).toBeGreaterThanOrEqual(before.at);
       }),
     );
@@ -183,15 +195,15 @@ describe("however a log arrives and is replayed", () => {
     fc.assert(
       fc.property(fc.constantFrom(...golden.filter((log) => foldAll(log).tokens.length > 0)), (log) => {
         const trace = saved(log);
-        const num = trace.whole.tokens.length;
+        const num = allTokens(trace.whole).length;
         trace.seek(0);
         const counts = Array.from({ length: num }, () => {
           trace.step(1);
-          return trace.view.tokens.length;
+          return allTokens(trace.view).length;
         });
         expect(counts).toEqual(Array.from({ length: num }, (_, index) => index + 1));
         trace.step(-1);
-        expect(trace.view.tokens.length).toBe(num - 1);
+        expect(allTokens(trace.view).length).toBe(num - 1);
       }),
     );
   });

@@ -8,6 +8,7 @@ import { summaryOfTrace } from "./words/summary";
 
 const context = (window: number): ContextAssembled => ({
   type: "context.assembled",
+  generation: 0,
   at: 1,
   window,
   reserved_output: 2,

@@ -1,24 +1,25 @@
 /** The state or the end of a request, by the same rules as webapp.lifecycle.settle. */
 import { FAILURES, type TextWithheld, type Usage } from "../protocol/events";
 import { count, counted } from "./format";
-import { isOver, numKept, type TraceView } from "./view";
+import { allTokens, atLastGeneration, isOver, numKept, type TraceView } from "./view";
 
 export type Outcome =
   "running" | "done" | "length" | "repetition" | "stopped" | "withheld" | "blocked" | "failed";
 
 export function outcomeOf(view: TraceView): Outcome {
   if (!isOver(view)) return "running";
-  const reason = view.generation?.finish_reason ?? null;
+  const { generation, withheld } = atLastGeneration(view);
+  const reason = generation?.finish_reason ?? null;
   // A stop sets the worker's flag first. Its caller may die before the log tells of it.
   if (reason === "abort" || (view.cancelledAt !== null && reason === null)) return "stopped";
   if (view.failed) return view.failed.code === "blocked" ? "blocked" : "failed";
-  if (view.withheld) return "withheld";
+  if (withheld) return "withheld";
   return reason === "length" || reason === "repetition" ? reason : "done";
 }
 
 /** The reason that a request which is over has no bill. */
 export function noBill(view: TraceView): string {
-  const hasComputed = view.tokens.length > 0 || view.generation !== null;
+  const hasComputed = allTokens(view).length > 0 || atLastGeneration(view).generation !== null;
   return hasComputed && outcomeOf(view) === "failed"
     ? "The answer failed, so there is nothing to pay."
     : "The model computed nothing, so there is nothing to pay.";
@@ -33,7 +34,8 @@ export interface Cut {
 }
 
 /** Null: the answer did not end at a limit, or is not known well enough. */
-export function cutOf(view: TraceView): Cut | null {
+export function cutOf(whole: TraceView): Cut | null {
+  const view = atLastGeneration(whole);
   const { accepted, context } = view;
   if (outcomeOf(view) !== "length" || !accepted || !context) return null;
   const asked = accepted.params.max_tokens;
@@ -64,8 +66,11 @@ export function numLeft({ accepted, context }: TraceView): number | null {
 }
 
 /** True when no text of the answer was ever released, the text that a fork took over included. */
-export function isAllWithheld({ withheld, releases, forked }: TraceView): boolean {
-  return withheld !== null && !forked?.text && releases.every(({ text }) => !text);
+export function isAllWithheld({ generations }: TraceView): boolean {
+  const isNoText = generations.every(
+    ({ forked, releases }) => !forked?.text && releases.every(({ text }) => !text),
+  );
+  return isNoText && generations.some(({ withheld }) => withheld !== null);
 }
 
 /** The words of a notice below an answer on its end. */
@@ -80,7 +85,7 @@ export interface Ending {
 }
 
 export function endOf(view: TraceView): Ending {
-  const { withheld } = view;
+  const { withheld } = atLastGeneration(view);
   return {
     outcome: outcomeOf(view),
     withheld,

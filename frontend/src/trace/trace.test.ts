@@ -67,9 +67,9 @@ describe("fold", () => {
   it("collects text and tokens and keeps every event", () => {
     const view = foldAll([
       token(0, 100),
-      { type: "text.released", at: 110, text: "Par", num_tokens: 1 },
+      { type: "text.released", generation: 0, at: 110, text: "Par", num_tokens: 1 },
       token(1, 120),
-      { type: "text.released", at: 130, text: "is", num_tokens: 2 },
+      { type: "text.released", generation: 0, at: 130, text: "is", num_tokens: 2 },
     ]);
     expect(view.text).toBe("Paris");
     expect(view.tokens.map((each) => each.position)).toEqual([0, 1]);
@@ -98,9 +98,9 @@ describe("intervalTable", () => {
       accepted,
       { type: "gateway.checked", at: 1000, principal: "user:1", limits: [], duration_us: 3000 },
       token(0, 100_000),
-      { type: "text.released", at: 110_000, text: "a", num_tokens: 1 },
+      { type: "text.released", generation: 0, at: 110_000, text: "a", num_tokens: 1 },
       token(1, 300_000),
-      { type: "text.released", at: 310_000, text: "b", num_tokens: 2 },
+      { type: "text.released", generation: 0, at: 310_000, text: "b", num_tokens: 2 },
     ]);
     const table = intervalTable(view);
     const sum = table.intervals.reduce((total, interval) => total + interval.end - interval.start, 0);
@@ -119,10 +119,25 @@ describe("intervalTable", () => {
     const view = foldAll([
       ACCEPTED,
       { type: "gateway.checked", at: 1000, principal: "user:1", limits: [], duration_us: 3000 },
-      { type: "safety.checked", layer: "input", at: checkedAt, duration_us: checkedAt - 5000, scores: [] },
-      { type: "context.assembled", ...packed },
-      { type: "prompt.tokenized", at: 22_000, duration_us: 2000, ids: [], pieces: [], special: [] },
-      { type: "generation.queued", at: 50_000, attempt: 1, queue_depth: 0 },
+      {
+        type: "safety.checked",
+        generation: 0,
+        layer: "input",
+        at: checkedAt,
+        duration_us: checkedAt - 5000,
+        scores: [],
+      },
+      { type: "context.assembled", generation: 0, ...packed },
+      {
+        type: "prompt.tokenized",
+        generation: 0,
+        at: 22_000,
+        duration_us: 2000,
+        ids: [],
+        pieces: [],
+        special: [],
+      },
+      { type: "generation.queued", generation: 0, at: 50_000, attempt: 1, queue_depth: 0 },
     ] as unknown as AnyEvent[]);
     const table = intervalTable(view);
     expect(table.intervals.filter((interval) => interval.isBeside).map(({ label }) => label)).toEqual(beside);
@@ -148,10 +163,25 @@ describe("intervalTable", () => {
       const view = foldAll([
         ACCEPTED,
         { type: "gateway.checked", at: 30_000, principal: "user:1", limits: [], duration_us: 30_000 },
-        { type: "safety.checked", layer: "input", at: checkedAt, duration_us: checkedAt - 5000, scores: [] },
-        { type: "context.assembled", ...packed },
-        { type: "prompt.tokenized", at: 18_000, duration_us: 2000, ids: [], pieces: [], special: [] },
-        { type: "generation.queued", at: 50_000, attempt: 1, queue_depth: 0 },
+        {
+          type: "safety.checked",
+          generation: 0,
+          layer: "input",
+          at: checkedAt,
+          duration_us: checkedAt - 5000,
+          scores: [],
+        },
+        { type: "context.assembled", generation: 0, ...packed },
+        {
+          type: "prompt.tokenized",
+          generation: 0,
+          at: 18_000,
+          duration_us: 2000,
+          ids: [],
+          pieces: [],
+          special: [],
+        },
+        { type: "generation.queued", generation: 0, at: 50_000, attempt: 1, queue_depth: 0 },
       ] as unknown as AnyEvent[]);
       const table = intervalTable(view);
       const check = table.intervals.find(({ label }) => label === "Safety check of the message")!;
@@ -170,10 +200,10 @@ describe("intervalTable", () => {
   it("counts a person's thinking as a interval of its own, in no other and in no speed", () => {
     const view = foldAll([
       ACCEPTED,
-      { type: "generation.queued", at: 5000, attempt: 1, queue_depth: 0 },
-      { type: "prefill.advanced", at: 60_000, step_us: 50_000 } as unknown as AnyEvent,
+      { type: "generation.queued", generation: 0, at: 5000, attempt: 1, queue_depth: 0 },
+      { type: "prefill.advanced", generation: 0, at: 60_000, step_us: 50_000 } as unknown as AnyEvent,
       ...chosen(0, 70_000, 39_000_000),
-      { type: "text.released", at: 39_071_000, text: "a", num_tokens: 1 },
+      { type: "text.released", generation: 0, at: 39_071_000, text: "a", num_tokens: 1 },
       ...chosen(1, 39_120_000, 2_000_000),
       ...chosen(2, 41_170_000, 1_000_000),
     ]);
@@ -211,6 +241,7 @@ describe("pieceLabel", () => {
 it("shows what a fork kept as kept: text and positions go on after it, and no token is made up", () => {
   const forked: AnyEvent = {
     type: "generation.forked",
+    generation: 0,
     at: 90_000,
     from_request_id: "req_b",
     position: 1,

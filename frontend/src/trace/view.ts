@@ -1,36 +1,19 @@
 /** The known facts of a request at one moment: the events so far, sorted by subject. */
 import type {
   AnyEvent,
-  BatchComposed,
   BillPosted,
-  CacheEvicted,
-  CacheLookedUp,
-  CacheStored,
   ClientTiming,
-  ContextAssembled,
-  ContextCompared,
   GatewayChecked,
-  GenerationFinished,
-  GenerationForked,
-  GenerationInterrupted,
-  GenerationPreempted,
-  GenerationQueued,
-  GenerationStarted,
-  GrammarMasked,
-  PrefillAdvanced,
-  PromptTokenized,
   RequestAccepted,
   RequestFailed,
   RequestFinished,
   SafetyChecked,
   TextReleased,
-  TextWithheld,
   TokenSampled,
-  ToolCalled,
-  ToolFinished,
+  Usage,
 } from "../protocol/events";
 import { decodeBase64 } from "./bytes";
-import type { Drafts } from "./drafts";
+import { emptyGeneration, type Generation } from "./generations";
 
 export interface NumberedEvent {
   seq: number;
@@ -45,32 +28,16 @@ export interface Choice {
   end: number;
 }
 
-export interface TraceView {
+/** The facts of the whole request. */
+export interface RequestFacts {
   /** The latest time heard of, µs since acceptance. */
   at: number;
   events: NumberedEvent[];
   accepted: RequestAccepted | null;
   gateway: GatewayChecked | null;
   inputCheck: SafetyChecked | null;
-  context: ContextAssembled | null;
-  /** The prompt beside that of the turn before. */
-  compared: ContextCompared | null;
-  prompt: PromptTokenized | null;
-  /** The part of another answer that this one took over, before the first token sampled here. */
-  forked: GenerationForked | null;
-  queued: GenerationQueued | null;
-  started: GenerationStarted | null;
-  cache: CacheLookedUp | null;
-  stored: CacheStored[];
-  evicted: CacheEvicted[];
-  /** Each time that it was said how many are in front. */
-  waits: GenerationQueued[];
-  preemptions: GenerationPreempted[];
-  /** Ends of attempts before the answer's. */
-  interruptions: GenerationInterrupted[];
-  batches: BatchComposed[];
-  prefill: PrefillAdvanced[];
-  tokens: TokenSampled[];
+  /** In order; at least one, which may be empty. */
+  generations: Generation[];
   /** Step mode: the token that waits to be chosen. */
   proposed: TokenSampled | null;
   /** Since when it waits, µs since acceptance. */
@@ -79,66 +46,83 @@ export interface TraceView {
   choices: Choice[];
   /** True when a token was ever proposed. */
   isStepped: boolean;
-  drafts: Drafts;
-  masks: GrammarMasked[];
-  outputChecks: SafetyChecked[];
-  releases: TextReleased[];
-  withheld: TextWithheld | null;
-  text: string;
-  toolCalls: ToolCalled[];
-  toolResults: ToolFinished[];
   cancelledAt: number | null;
   /** `user`, or the other cause of the stop. */
   cancelledBy: string;
-  generation: GenerationFinished | null;
   bill: BillPosted | null;
   finished: RequestFinished | null;
   failed: RequestFailed | null;
   client: ClientTiming | null;
 }
 
+/** A request, seen at one of its generations: the last one, or another that a reader has chosen. */
+export interface TraceView extends RequestFacts, Generation {}
+
 export function emptyView(): TraceView {
+  const generation = emptyGeneration(0);
   return {
     at: 0,
     events: [],
     accepted: null,
     gateway: null,
     inputCheck: null,
-    context: null,
-    compared: null,
-    prompt: null,
-    forked: null,
-    queued: null,
-    started: null,
-    cache: null,
-    stored: [],
-    evicted: [],
-    waits: [],
-    preemptions: [],
-    interruptions: [],
-    batches: [],
-    prefill: [],
-    tokens: [],
+    generations: [generation],
     proposed: null,
     proposedAt: null,
     choices: [],
     isStepped: false,
-    drafts: { guesses: new Map(), passes: new Map() },
-    masks: [],
-    outputChecks: [],
-    releases: [],
-    withheld: null,
-    text: "",
-    toolCalls: [],
-    toolResults: [],
     cancelledAt: null,
     cancelledBy: "",
-    generation: null,
     bill: null,
     finished: null,
     failed: null,
     client: null,
+    ...generation,
   };
+}
+
+/** The request at one generation; null, or one that has not begun: at the last. */
+export function atGeneration(view: TraceView, number: number | null): TraceView {
+  const found = view.generations.find(({ generationNumber }) => generationNumber === number);
+  const shown = found ?? view.generations.at(-1)!;
+  return shown.generationNumber === view.generationNumber ? view : { ...view, ...shown };
+}
+
+export function isAtLastGeneration({ generationNumber, generations }: TraceView): boolean {
+  return generationNumber === generations.at(-1)!.generationNumber;
+}
+
+export const atLastGeneration = (view: TraceView): TraceView => atGeneration(view, null);
+
+/** The request at each of its generations. */
+export function eachGeneration(view: TraceView): TraceView[] {
+  return view.generations.map(({ generationNumber }) => atGeneration(view, generationNumber));
+}
+
+/** The released texts of all generations, in order. */
+export function allReleases({ generations }: TraceView): TextReleased[] {
+  return generations.flatMap(({ releases }) => releases);
+}
+
+/** The tokens sampled in all generations, in order: their positions begin anew in each. */
+export function allTokens({ generations }: TraceView): TokenSampled[] {
+  return generations.flatMap(({ tokens }) => tokens);
+}
+
+/** The texts of all generations. */
+export function answerText({ generations }: TraceView): string {
+  return generations.map(({ text }) => text).join("");
+}
+
+/** The sum over the generations that have finished; null: none has. */
+export function usageOf({ generations }: TraceView): Usage | null {
+  const found = generations.flatMap(({ generation }) => (generation ? [generation.usage] : []));
+  const [first, ...rest] = found;
+  if (!first) return null;
+  return rest.reduce((sum, usage) => {
+    const names = Object.keys(sum) as (keyof Usage)[];
+    return Object.fromEntries(names.map((name) => [name, sum[name] + usage[name]])) as unknown as Usage;
+  }, first);
 }
 
 export function isOver(view: TraceView): boolean {
@@ -160,8 +144,13 @@ export function tookUntil(view: TraceView, at: number): number {
 
 /** When the first text was released, so counted, as the library has it; null: there is none. */
 export function firstTextUs(view: TraceView): number | null {
-  const first = view.releases[0];
+  const first = allReleases(view)[0];
   return first ? tookUntil(view, first.at) : null;
+}
+
+/** False: a server elsewhere did not report its cached tokens in one of the generations. */
+export function isCacheKnown({ generations }: TraceView): boolean {
+  return generations.every(({ generation }) => generation?.is_cache_known !== false);
 }
 
 /** Tokens of the answer that a fork took over: the positions of those sampled go on after them. */
@@ -174,22 +163,63 @@ export function numRead(view: TraceView): number {
   return (view.prompt?.ids.length ?? 0) + numKept(view);
 }
 
+/** Tokens read in all generations: each reads its whole prompt. */
+export function numReadInAll(view: TraceView): number {
+  return eachGeneration(view).reduce((sum, each) => sum + numRead(each), 0);
+}
+
 export interface AnswerPiece {
   position: number;
   /** base64 */
   piece: string;
 }
 
-/** The text of the tokens before a position, as far as the characters are whole. */
+/** The text of the generation's tokens before a position, as far as the characters are whole. */
 export function textBefore(view: TraceView, position: number): string {
   const decoder = new TextDecoder();
-  return answerPieces(view)
+  return generationPieces(view)
     .filter((each) => each.position < position)
     .map(({ piece }) => decoder.decode(decodeBase64(piece), { stream: true }))
     .join("");
 }
 
-/** All tokens of the answer, those that were taken over first. */
-export function answerPieces({ forked, tokens }: TraceView): AnswerPiece[] {
+/** All tokens of the generation, those that were taken over first. */
+export function generationPieces({ forked, tokens }: Generation): AnswerPiece[] {
   return [...(forked?.pieces ?? []).map((piece, position) => ({ position, piece })), ...tokens];
+}
+
+/** A generation's pieces, and the position of its first token as the generation shown counts. */
+interface Stretch {
+  generation: number;
+  first: number;
+  pieces: AnswerPiece[];
+}
+
+/** Of each generation, in order. Those before the one shown begin below 0. */
+function stretches(view: TraceView): Stretch[] {
+  let first = 0;
+  const found = view.generations.map((each) => {
+    const stretch = { generation: each.generationNumber, first, pieces: generationPieces(each) };
+    first += (stretch.pieces.at(-1)?.position ?? -1) + 1;
+    return stretch;
+  });
+  const shown = found.find(({ generation }) => generation === view.generationNumber)!.first;
+  return found.map((each) => ({ ...each, first: each.first - shown }));
+}
+
+/** All tokens of the answer, of every generation; positions run on from those of the generation shown. */
+export function answerPieces(view: TraceView): AnswerPiece[] {
+  return stretches(view).flatMap(({ first, pieces }) =>
+    first ? pieces.map(({ position, piece }) => ({ position: first + position, piece })) : pieces,
+  );
+}
+
+/** The generation of a position that runs on from those of the generation shown, and the position in it. */
+export function placeInGenerations(
+  view: TraceView,
+  position: number,
+): { generation: number; position: number } {
+  const found = stretches(view);
+  const { generation, first } = found.findLast((each) => each.first <= position) ?? found[0]!;
+  return { generation, position: position - first };
 }

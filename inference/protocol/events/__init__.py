@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from inference.protocol.events.base import Event, Value
+from inference.protocol.events.base import Event, GenerationEvent, Value
 from inference.protocol.events.batch import BatchComposed
 from inference.protocol.events.bill import BillLine, BillPosted
 from inference.protocol.events.cache import Absence, CacheEvicted, CacheLookedUp, CacheStored
@@ -87,6 +87,7 @@ __all__ = [
     "Frame",
     "GatewayChecked",
     "GatewayRefused",
+    "GenerationEvent",
     "GenerationFinished",
     "GenerationForked",
     "GenerationInterrupted",

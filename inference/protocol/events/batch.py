@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from inference.protocol.events.base import Event
+from inference.protocol.events.base import GenerationEvent
 from inference.protocol.events.shown import Shown
 
 
-class BatchComposed(Event, frozen=True, kw_only=True, tag="batch.composed"):
+class BatchComposed(GenerationEvent, frozen=True, kw_only=True, tag="batch.composed"):
     """The other sequences in this request's steps, from this step until the next such event.
 
     The event counts sequences alone. It records neither which requests they are nor their tokens.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from inference.protocol.events.base import Event
+from inference.protocol.events.base import GenerationEvent
 from inference.protocol.events.shown import Shown
 from inference.protocol.request import NO_TTL, CacheTTL
 
@@ -17,7 +17,7 @@ Absence = Literal["expired", "evicted", "never", "unknown"]
 others. never: this worker never kept it. unknown: the worker has forgotten what it evicted long ago."""
 
 
-class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
+class CacheLookedUp(GenerationEvent, frozen=True, kw_only=True, tag="cache.looked_up"):
     """The engine looked up the prompt's blocks in the prefix cache and in running requests with the same prompt.
 
     After a preemption it looks up the answer's blocks too.
@@ -57,7 +57,7 @@ class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     )
 
 
-class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
+class CacheStored(GenerationEvent, frozen=True, kw_only=True, tag="cache.stored"):
     """Blocks of this request became reusable."""
 
     num_blocks: int
@@ -75,7 +75,7 @@ class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
     )
 
 
-class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
+class CacheEvicted(GenerationEvent, frozen=True, kw_only=True, tag="cache.evicted"):
     """The pool was full: cached blocks were dropped to make room for this request, here for the first time."""
 
     unredacted: ClassVar = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from inference.protocol.events.base import Event, Value
+from inference.protocol.events.base import Event, GenerationEvent, Value
 from inference.protocol.events.shown import Shown
 
 SegmentKind = Literal["system", "tools", "memory", "summary", "history", "attachment", "user", "template"]
@@ -41,7 +41,7 @@ class Dropped(Value, frozen=True, kw_only=True):
     unredacted: ClassVar = "kind num_tokens reason"
 
 
-class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"):
+class ContextAssembled(GenerationEvent, frozen=True, kw_only=True, tag="context.assembled"):
     """The prompt, segment by segment, in order and without gaps."""
 
     window: int

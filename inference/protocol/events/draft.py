@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from inference.protocol.events.base import Event
+from inference.protocol.events.base import GenerationEvent
 from inference.protocol.events.shown import Shown
 
 DraftSource = Literal["ngram", "draft_model"]
 
 
-class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
+class DraftVerified(GenerationEvent, frozen=True, kw_only=True, tag="draft.verified"):
     """One pass checked guesses of the next tokens. The sampled tokens follow as events."""
 
     position: int

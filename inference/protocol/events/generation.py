@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from inference.protocol.events.base import Event, Value
+from inference.protocol.events.base import GenerationEvent, Value
 from inference.protocol.events.shown import Shown
+from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, Usage
 
 
-class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"):
+class GenerationQueued(GenerationEvent, frozen=True, kw_only=True, tag="generation.queued"):
     """The request entered the `generate` queue, or still waits in the engine, perhaps after a preemption."""
 
     attempt: int
+    """Attempts count on through a request's generations."""
     queue_depth: int | None
     """Requests that wait in front of it, in the task queue or the engine's. None: a server elsewhere does not tell."""
 
@@ -38,7 +40,7 @@ class CacheShape(Value, frozen=True, kw_only=True):
     unredacted: ClassVar = "num_layers num_heads num_kv_heads head_dim bytes_per_value block_size num_blocks"
 
 
-class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.started"):
+class GenerationStarted(GenerationEvent, frozen=True, kw_only=True, tag="generation.started"):
     """A worker's engine admitted the sequence, or a server elsewhere began to answer."""
 
     worker: str
@@ -62,7 +64,7 @@ class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.starte
     shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=1100)
 
 
-class GenerationInterrupted(Event, frozen=True, kw_only=True, tag="generation.interrupted"):
+class GenerationInterrupted(GenerationEvent, frozen=True, kw_only=True, tag="generation.interrupted"):
     """An attempt ended before its answer did; another one goes on after the last token in the log."""
 
     attempt: int
@@ -84,7 +86,7 @@ class GenerationInterrupted(Event, frozen=True, kw_only=True, tag="generation.in
     )
 
 
-class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resumed"):
+class GenerationResumed(GenerationEvent, frozen=True, kw_only=True, tag="generation.resumed"):
     """A later attempt continues after the last token in the log."""
 
     attempt: int
@@ -104,7 +106,7 @@ class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resume
     )
 
 
-class GenerationForked(Event, frozen=True, kw_only=True, tag="generation.forked"):
+class GenerationForked(GenerationEvent, frozen=True, kw_only=True, tag="generation.forked"):
     """The answer begins with tokens taken over from another answer to the same prompt; none of them was sampled here.
 
     The engine reads them like the prompt. They are billed as input. Positions of sampled tokens continue after them.
@@ -124,7 +126,7 @@ class GenerationForked(Event, frozen=True, kw_only=True, tag="generation.forked"
     shown: ClassVar = Shown(scene="tokens", replay_ms=1400)
 
 
-class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.preempted"):
+class GenerationPreempted(GenerationEvent, frozen=True, kw_only=True, tag="generation.preempted"):
     """The key/value cache was full. The sequence gave up its blocks and waits. Its text so far stays."""
 
     num_tokens: int
@@ -141,7 +143,7 @@ class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.pree
     )
 
 
-class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finished"):
+class GenerationFinished(GenerationEvent, frozen=True, kw_only=True, tag="generation.finished"):
     """The sequence left the engine."""
 
     finish_reason: FinishReason
@@ -152,10 +154,12 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
     """Compute time of the decode steps this sequence was in; None: not reported."""
     message: str = ""
     """With `error`: the cause."""
+    code: FailureCode | None = None
+    """With `error`: the cause, for programs. None: not recorded."""
     is_cache_known: bool = True
     """False: a server elsewhere does not report its cached tokens, so all input counts as uncached."""
 
-    unredacted: ClassVar = "finish_reason usage prefill_us decode_us is_cache_known"
+    unredacted: ClassVar = "finish_reason usage prefill_us decode_us code is_cache_known"
     shown: ClassVar = Shown(
         is_mark=True,
         label="generation finished: {finish_reason}",

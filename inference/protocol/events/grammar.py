@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from inference.protocol.events.base import Event
+from inference.protocol.events.base import GenerationEvent
 from inference.protocol.events.shown import Shown
 
 
-class GrammarMasked(Event, frozen=True, kw_only=True, tag="grammar.masked"):
+class GrammarMasked(GenerationEvent, frozen=True, kw_only=True, tag="grammar.masked"):
     """The constraint removed tokens before sampling."""
 
     position: int

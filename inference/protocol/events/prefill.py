@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from inference.protocol.events.base import Event
+from inference.protocol.events.base import GenerationEvent
 from inference.protocol.events.shown import Shown
 
 
-class PrefillAdvanced(Event, frozen=True, kw_only=True, tag="prefill.advanced"):
+class PrefillAdvanced(GenerationEvent, frozen=True, kw_only=True, tag="prefill.advanced"):
     """One chunk of the prompt was computed."""
 
     start: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from inference.protocol.events.base import Event
+from inference.protocol.events.base import GenerationEvent
 from inference.protocol.events.shown import Shown
 
 
-class PromptTokenized(Event, frozen=True, kw_only=True, tag="prompt.tokenized"):
+class PromptTokenized(GenerationEvent, frozen=True, kw_only=True, tag="prompt.tokenized"):
     """The prompt as the model sees it."""
 
     tokenizer: str

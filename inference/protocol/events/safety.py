@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from inference.protocol.events.base import Event, Value
+from inference.protocol.events.base import GenerationEvent, Value
 from inference.protocol.events.shown import Shown
 
 
@@ -22,8 +22,8 @@ class SafetyScore(Value, frozen=True, kw_only=True):
     unredacted: ClassVar = "category score threshold verdict"
 
 
-class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
-    """A classifier checked a piece of text."""
+class SafetyChecked(GenerationEvent, frozen=True, kw_only=True, tag="safety.checked"):
+    """A classifier checked a piece of text. A check of the input belongs to generation 0."""
 
     layer: Literal["input", "tool_result", "output"]
     classifier: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from inference.protocol.events.base import Event
+from inference.protocol.events.base import GenerationEvent
 from inference.protocol.events.shown import Shown
 
 
-class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
+class TextReleased(GenerationEvent, frozen=True, kw_only=True, tag="text.released"):
     """Text that the output guard let through: complete UTF-8, to be shown now."""
 
     text: str
@@ -25,7 +25,7 @@ class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
     )
 
 
-class TextWithheld(Event, frozen=True, kw_only=True, tag="text.withheld"):
+class TextWithheld(GenerationEvent, frozen=True, kw_only=True, tag="text.withheld"):
     """Text that the output guard stopped. Neither the text nor its tokens are in the log."""
 
     num_tokens: int

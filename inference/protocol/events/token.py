@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from inference.protocol.events.base import Event, Value
+from inference.protocol.events.base import GenerationEvent, Value
 from inference.protocol.events.shown import Shown
 
 ProcessorName = Literal[
@@ -41,7 +41,7 @@ class ProcessorEffect(Value, frozen=True, kw_only=True):
     unredacted: ClassVar = "name num_candidates mass log_normalizer logits first"
 
 
-class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
+class TokenSampled(GenerationEvent, frozen=True, kw_only=True, tag="token.sampled"):
     """One token was chosen.
 
     Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no
@@ -98,7 +98,7 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     )
 
 
-class TokenProposed(Event, frozen=True, kw_only=True, tag="token.proposed"):
+class TokenProposed(GenerationEvent, frozen=True, kw_only=True, tag="token.proposed"):
     """Step mode: the next token is drawn, and waits for a person to take it or another one."""
 
     token: TokenSampled

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from inference.protocol.events.base import Event
+from inference.protocol.events.base import GenerationEvent
 
 
-class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called"):
+class ToolCalled(GenerationEvent, frozen=True, kw_only=True, tag="tool.called"):
     """The model called a tool."""
 
     call_id: str
@@ -20,7 +20,7 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called"):
     unredacted: ClassVar = "source"
 
 
-class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
+class ToolFinished(GenerationEvent, frozen=True, kw_only=True, tag="tool.finished"):
     """A tool answered."""
 
     call_id: str

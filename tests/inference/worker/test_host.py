@@ -21,7 +21,7 @@ import time
 from inference.worker.host import Host
 from inference.worker.settings import read_settings
 
-thread = Host(read_settings()).services().backend
+thread = Host("one", read_settings()).services().backend
 thread._inbox.put(lambda: 1 / 0)
 thread.join()
 time.sleep(300)

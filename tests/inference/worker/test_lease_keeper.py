@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import redis
 
-from inference.eventlog.leases import Holding, Leases
+from inference.eventlog.leases import Holding, RedisLeases
 from inference.worker.lease_keeper import LeaseKeeper
 from tests.faults.conftest import until
 
 
 def test_leases_that_redis_lost_are_put_back_while_their_tasks_run(redis_client: redis.Redis) -> None:
-    leases = Leases(redis_client)
+    leases = RedisLeases(redis_client)
     keeper = LeaseKeeper(leases, "one")
     keeper.start()
     with keeper.held(Holding("a", 1)), keeper.held(Holding("b", 1)):

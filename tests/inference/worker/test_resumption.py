@@ -34,6 +34,7 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
+from inference.protocol.generations import by_number
 from inference.protocol.request import GenerationRequest, LogitBias, SamplingParams, StepCommand
 from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
@@ -302,6 +303,25 @@ def test_in_step_mode_an_answer_that_ran_on_runs_on(workers: Workers, tokenizer:
     stepped = msgspec.structs.replace(asked, is_stepped=True)
     resumed = workers.run(stepped, whole.frames[:2], [StepCommand(position=0, num_tokens=None)])
     assert (resumed.ids, resumed.end) == (whole.ids, whole.end)
+
+
+def test_a_second_generation_takes_over_its_own_tokens_alone(workers: Workers, tokenizer: Tokenizer) -> None:
+    """Its positions begin anew, and so do the commands of step mode."""
+    first = workers.run(request(tokenizer, prompt="The sea is", max_tokens=8))
+    asked = msgspec.structs.replace(request(tokenizer, temperature=0.9, seed=5, max_tokens=12), generation=1)
+    whole = workers.run(asked)
+    (number,) = by_number(whole.events)
+    assert number == 1
+    stepped = msgspec.structs.replace(asked, is_stepped=True)
+    for num_frames in range(1, len(whole.frames)):
+        before = [*first.frames, *whole.frames[:num_frames]]
+        resumed = workers.run(asked, before)
+        own = Log([whole.frames[0], *resumed.frames[len(first.frames) :]])
+        assert (own.ids, own.positions, own.text) == (whole.ids, whole.positions, whole.text)
+        commands = [StepCommand(position=0, num_tokens=3), StepCommand(generation=1, position=0, num_tokens=None)]
+        assert (
+            Log([whole.frames[0], *workers.run(stepped, before, commands).frames[len(first.frames) :]]).ids == own.ids
+        )
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=8), st.integers(0, 20))

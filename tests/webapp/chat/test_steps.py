@@ -18,6 +18,7 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
+from inference.protocol.generations import numbered
 from inference.protocol.request import StepCommand, Usage
 from tests.webapp.chat.test_forks import append, asked_of_workers, post, sign_in
 from tests.webapp.lifecycle.test_fork import sampled
@@ -99,6 +100,15 @@ def test_what_cannot_be_chosen_is_refused(alice: Client, command: dict[str, Any]
     propose(request, 0)
     assert step(alice, request, **command) == (status, code)
     assert len(services.event_log().commands(request.pk, 0)) == (status == 202)
+
+
+def test_a_position_of_an_earlier_generation_cannot_be_chosen(alice: Client) -> None:
+    request = ask(alice)
+    propose(request, 0)
+    assert step(alice, request, position=0) == (202, "")
+    append(request, numbered(TokenProposed(at=20, token=token(0)), 1))
+    assert step(alice, request, position=0) == (409, "moved_on")
+    assert step(alice, request, position=0, generation=1) == (202, "")
 
 
 def test_a_command_that_changes_nothing_is_refused(alice: Client) -> None:

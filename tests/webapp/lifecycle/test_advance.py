@@ -8,25 +8,30 @@ import pytest
 import redis
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from inference.eventlog.event_log import Fenced
 from inference.protocol.codec import decode_generation
 from inference.protocol.events import (
     AnyEvent,
+    ContextAssembled,
     GenerationFinished,
     GenerationInterrupted,
     GenerationQueued,
     GenerationResumed,
+    PromptTokenized,
     RequestFailed,
     TextReleased,
 )
 from inference.protocol.failures import LOG_LOST
+from inference.protocol.generations import numbered
 from inference.protocol.request import Usage
 from tests.inference.worker.test_output_guard import token
 from tests.queues import GENERATE
 from tests.webapp.lifecycle.test_dispatch import body, kinds
 from tests.webapp.watching import StillClock
-from webapp.lifecycle.advance import advance, is_to_blame, report
+from webapp.lifecycle.advance import advance, is_to_blame, last_begun, next_step, report
+from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import Watch
@@ -195,6 +200,53 @@ def test_two_ends_that_a_worker_told_itself_refuse_the_request(request_: Request
     advance(request_.pk)
     request_.refresh_from_db()
     assert request_.error_code == "ended_workers"
+
+
+FINISHED = GenerationFinished(at=9, finish_reason="stop", usage=Usage(), prefill_us=0, decode_us=0)
+
+
+def with_second_prompt(request: Request) -> list[AnyEvent]:
+    """The request's log with a finished generation and the prompt of the next one, which has a token more."""
+    events = [*events_of(request), FINISHED]
+    (context,) = [event for event in events if isinstance(event, ContextAssembled)]
+    (prompt,) = [event for event in events if isinstance(event, PromptTokenized)]
+    longer = replace(prompt, ids=(*prompt.ids, 7), pieces=(*prompt.pieces, b"x"))
+    return [*events, numbered(context, 1), numbered(longer, 1)]
+
+
+@database
+def test_a_lost_second_generation_goes_on_with_its_own_prompt(request_: Request, redis_client: redis.Redis) -> None:
+    prepare(request_.pk)
+    append(request_, resumed(1), token(0, b"x"))
+    first = decode_generation(body(redis_client, GENERATE)[0])
+    redis_client.delete(GENERATE)
+    events = with_second_prompt(request_)
+    Request.objects.filter(pk=request_.pk).update(attempt=2)
+    request_.refresh_from_db()
+    queue_generation(request_, events, len(events_of(request_)))
+    second = decode_generation(body(redis_client, GENERATE)[0])
+    assert (second.generation, second.attempt, second.is_resumed) == (1, 2, False)
+    assert second.prompt_ids == (*first.prompt_ids, 7)
+    redis_client.delete(GENERATE)
+    services.event_log().claim(request_.pk, 2)
+    append(request_, numbered(token(0, b"y"), 1))
+    advance(request_.pk)
+    third = decode_generation(body(redis_client, GENERATE)[0])
+    assert (third.generation, third.attempt, third.is_resumed) == (1, 3, True)
+    assert third.prompt_ids == second.prompt_ids
+    told = [event for event in events_of(request_) if isinstance(event, GenerationInterrupted | GenerationQueued)]
+    assert [event.generation for event in told] == [0, 1, 1, 1]
+
+
+def test_a_log_decides_by_its_last_generation_alone() -> None:
+    prompt = PromptTokenized(at=1, tokenizer="t", version="1", ids=(1,), pieces=(b"",), duration_us=0)
+    first: list[AnyEvent] = [prompt, resumed(1), token(0, b"x"), lost(1), resumed(2), lost(2), FINISHED]
+    assert (next_step(first), is_to_blame(first), last_begun(first)) == ("settle", True, 2)
+    second = [*first, numbered(prompt, 1)]
+    assert (next_step(second), is_to_blame(second), last_begun(second)) == ("generate", False, None)
+    begun = [*second, numbered(resumed(3), 1), numbered(lost(3), 1)]
+    assert (next_step(begun), is_to_blame(begun), last_begun(begun)) == ("generate", False, 3)
+    assert next_step([*begun, numbered(FINISHED, 1)]) == "settle"
 
 
 @database

@@ -86,6 +86,23 @@ def check_settled_once(request: Request) -> None:
     assert request.cost_nano == entry.total_nano
 
 
+def test_a_failure_whose_report_was_lost_settles_by_its_own_code(request_: Request) -> None:
+    finished = GenerationFinished(
+        at=9,
+        finish_reason="error",
+        usage=Usage(),
+        prefill_us=0,
+        decode_us=0,
+        message="Too many requests wait. Try again in a minute.",
+        code="overloaded",
+    )
+    log(request_, STARTED, finished)
+    settle(request_.pk)
+    request_.refresh_from_db()
+    assert (request_.error_stage, request_.error_code) == ("generation", "overloaded")
+    assert request_.error_message == finished.message
+
+
 @pytest.mark.parametrize("step", ["webapp.lifecycle.settle.record", "webapp.traces.store.save"])
 def test_a_run_that_dies_after_any_step_is_completed_by_the_next(
     request_: Request, monkeypatch: pytest.MonkeyPatch, step: str

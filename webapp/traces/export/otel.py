@@ -18,7 +18,7 @@ from inference.protocol.events import (
     CacheLookedUp,
     ContextAssembled,
     Frame,
-    GenerationFinished,
+    GenerationEvent,
     GenerationPreempted,
     GenerationStarted,
     PrefillAdvanced,
@@ -107,7 +107,9 @@ class _Spans:
 
     def _below(self, rank: int, span: Span, parent: str) -> dict[str, Any]:
         end = span.start if span.end is None else span.end
-        known = {"sightglass.stage": span.stage} | (_of_event(span.event) if span.event else {})
+        known: Attributes = {"sightglass.stage": span.stage} | (_of_event(span.event) if span.event else {})
+        if isinstance(span.event, GenerationEvent):
+            known["sightglass.generation"] = span.event.generation
         return self._span(f"{rank} {span.name}", span.name, span.start, end, _INTERNAL, known) | {
             "parentSpanId": parent
         }
@@ -128,10 +130,10 @@ class _Spans:
 
 
 def _decode(log: Log) -> Iterator[Span]:
-    """One span for all tokens: a span for each would add nothing in a tracing system."""
-    tokens = log.all(TokenSampled)
-    if tokens:
-        yield Span("sampling", "decode", tokens[0].at, tokens[-1].at)
+    """One span for all tokens of a generation: a span for each would add nothing in a tracing system."""
+    for generation in log.generations():
+        if tokens := generation.all(TokenSampled):
+            yield Span("sampling", "decode", tokens[0].at, tokens[-1].at, tokens[0])
 
 
 def _error(log: Log) -> RequestFailed | None:
@@ -141,7 +143,7 @@ def _error(log: Log) -> RequestFailed | None:
 
 
 def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
-    started, finished = log.first(GenerationStarted), log.first(GenerationFinished)
+    started, outcome = log.first(GenerationStarted), _outcome(log)
     known: Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": PROVIDER,
@@ -157,15 +159,20 @@ def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
             "sightglass.device": started.device,
             "sightglass.quantization": started.quantization,
         }
-    if finished:
-        known |= {"gen_ai.response.finish_reasons": [finished.finish_reason]}
-        known |= _of_usage(finished.usage, finished.is_cache_known)
+    if outcome.finish_reason is not None:
+        known |= {"gen_ai.response.finish_reasons": [outcome.finish_reason]}
+    if outcome.is_cache_known is not None:
+        known |= _of_usage(outcome.usage, outcome.is_cache_known)
     if failure := _error(log):
         known |= {"error.type": failure.code}
-    known |= _of_times(fold([Frame(seq=1, events=tuple(log.events))]), accepted)
+    known |= _of_times(outcome, accepted)
     if bill := log.first(BillPosted):
         known |= {"sightglass.cost_nano": bill.total_nano, "sightglass.currency": bill.currency}
     return known
+
+
+def _outcome(log: Log) -> Outcome:
+    return fold([Frame(seq=1, events=tuple(log.events))])
 
 
 def _of_times(outcome: Outcome, accepted: RequestAccepted) -> Attributes:
@@ -184,11 +191,14 @@ def _of_times(outcome: Outcome, accepted: RequestAccepted) -> Attributes:
 
 
 def _texts(log: Log, params: SamplingParams) -> Attributes:
-    """Messages as the conventions' JSON, each with a role and parts, and the settings that quote or fix the answer."""
-    context, finished = log.first(ContextAssembled), log.first(GenerationFinished)
+    """Messages as the conventions' JSON, each with a role and parts, and the settings that quote or fix the answer.
+
+    The prompt is the first generation's: the later ones' repeat it.
+    """
+    context = log.first(ContextAssembled)
     answer = "".join(event.text for event in log.all(TextReleased))
     said = [segment for segment in context.segments if segment.kind != "template"] if context else []
-    output = _message("assistant", answer) | {"finish_reason": finished.finish_reason if finished else "error"}
+    output = _message("assistant", answer) | {"finish_reason": _outcome(log).finish_reason or "error"}
     known: Attributes = {
         "gen_ai.input.messages": [_message(each.role, each.text) for each in said if each.kind != "system"],
         "gen_ai.system_instructions": [_part(each.text) for each in said if each.kind == "system"],

@@ -76,8 +76,12 @@ class _Redaction:
 
     def __init__(self, frames: Sequence[ev.Frame]) -> None:
         events = [event for frame in frames for event in frame.events]
-        self._has_bytes = [bool(event.piece) for event in events if isinstance(event, ev.TokenSampled)]
-        self._num_released = 0
+        self._has_bytes: dict[int, list[bool]] = {}
+        """By generation, one flag per token."""
+        for event in events:
+            if isinstance(event, ev.TokenSampled):
+                self._has_bytes.setdefault(event.generation, []).append(bool(event.piece))
+        self._num_released: dict[int, int] = {}
 
     def event(self, event: ev.AnyEvent) -> ev.AnyEvent:
         redacted: ev.AnyEvent = _redacted(event, **self._replaced(event))
@@ -116,10 +120,12 @@ class _Redaction:
 
     def _marks(self, event: ev.TextReleased) -> str:
         """One mark for each token with bytes that was released with the text; a notice where no token is recorded."""
-        before, self._num_released = self._num_released, max(self._num_released, event.num_tokens)
-        if not self._has_bytes:
+        has_bytes = self._has_bytes.get(event.generation)
+        if has_bytes is None:
             return _notice(event.text)
-        return MARK * sum(self._has_bytes[before : self._num_released])
+        before = self._num_released.get(event.generation, 0)
+        self._num_released[event.generation] = after = max(before, event.num_tokens)
+        return MARK * sum(has_bytes[before:after])
 
 
 def _sources(parts: tuple[ev.Segment, ...] | tuple[ev.Dropped, ...]) -> tuple[Any, ...]:
@@ -168,6 +174,8 @@ def _names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
         return tuple(_UNREDACTED_OF_USAGE.split())
     assert issubclass(kind, ev.Event | ev.Value) and kind.unredacted is not None, kind
     names = tuple(kind.unredacted.split())
+    if issubclass(kind, ev.GenerationEvent):
+        return ("at", "generation", *names)
     return ("at", *names) if issubclass(kind, ev.Event) else names
 
 

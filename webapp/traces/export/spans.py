@@ -34,6 +34,7 @@ from inference.protocol.events import (
     ToolFinished,
     first,
 )
+from inference.protocol.generations import by_number
 
 STAGES = {
     "browser": "Browser",
@@ -67,6 +68,11 @@ class Log:
 
     def __init__(self, frames: Sequence[Frame]) -> None:
         self.events = [event for frame in frames for event in frame.events]
+
+    def generations(self) -> list[Log]:
+        """The events of each generation, in order."""
+        found = by_number(self.events)
+        return [Log([Frame(seq=1, events=tuple(found[number]))]) for number in sorted(found)]
 
     def all(self, kind: type[Kind]) -> list[Kind]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -121,19 +127,24 @@ def _stage_spans(log: Log) -> Iterator[Span]:
     accepted, gateway = log.first(RequestAccepted), log.first(GatewayChecked)
     if accepted and gateway:
         yield Span("gateway", "gateway", accepted.received_at, max(accepted.received_at, gateway.at), gateway)
-    queued, bill, over = log.first(GenerationQueued), log.first(BillPosted), log.terminal
-    finished = log.first(GenerationFinished)
-    if queued:
-        yield from _queue_spans(log, queued)
+    bill, over = log.first(BillPosted), log.terminal
+    for generation in log.generations():
+        yield from _queue_spans(generation, over)
+    finished = log.all(GenerationFinished)
     if finished and bill:
-        yield Span("bill", "bill", finished.at, max(finished.at, bill.at), bill)
+        yield Span("bill", "bill", finished[-1].at, max(finished[-1].at, bill.at), bill)
     if bill and over:
         yield Span("bill", "saving the trace", bill.at, max(bill.at, over.at))
 
 
-def _queue_spans(log: Log, queued: GenerationQueued) -> Iterator[Span]:
-    """The waits for a worker and in its engine. GenerationStarted holds how long the request waited in the worker."""
-    started, end, over = log.first(GenerationStarted), _admitted_at(log), log.terminal
+def _queue_spans(log: Log, over: AnyEvent | None) -> Iterator[Span]:
+    """One generation's waits for a worker and in its engine. GenerationStarted holds the time in the worker.
+
+    over: the request's end.
+    """
+    queued, started, end = log.first(GenerationQueued), log.first(GenerationStarted), _admitted_at(log)
+    if queued is None:
+        return
     if started is None or end is None:
         yield from _between("queue", "waiting for the engine", queued.at, None if over is None else over.at)
         return
@@ -159,7 +170,8 @@ def _event_spans(log: Log) -> Iterator[Span]:
     silent_since: int | None = None
     for event in log.events:
         if isinstance(event, TokenSampled):
-            yield _token_span(event, last_token)
+            is_first = last_token is None or last_token.generation != event.generation
+            yield _token_span(event, None if is_first else last_token)
             last_token = event
         elif isinstance(event, PrefillAdvanced):
             if preempted is not None:
@@ -180,7 +192,7 @@ def _event_spans(log: Log) -> Iterator[Span]:
 
 
 def _token_span(token: TokenSampled, before: TokenSampled | None) -> Span:
-    """A token's span; a mark for the first, which the prefill's last step produces.
+    """A token's span; a mark for a generation's first, which the prefill's last step produces.
 
     Without a known step duration, the span begins at the previous token.
     """

@@ -16,6 +16,7 @@ import zstandard
 
 from inference.protocol.codec import decode_events, encode_events
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked, TokenSampled, first
+from inference.protocol.generations import last_number, of_generation
 from inference.protocol.request import PROTOCOL_VERSION
 from webapp.traces.file.column_reader import from_columns, generated
 from webapp.traces.file.column_writer import to_columns
@@ -138,10 +139,10 @@ def decode(data: bytes) -> Archive:
 
 @dataclass(frozen=True)
 class Turn:
-    """The parts of a trace with which a later request is compared."""
+    """The parts of a trace with which a later request is compared: its last generation, which ends with the answer."""
 
     events: tuple[AnyEvent, ...]
-    """All events but the generated tokens."""
+    """Events of the generation and of the whole request, without the generated tokens."""
     answer: list[tuple[int, bytes]]
     """Ids and bytes of the tokens that a fork took over, then of the generated ones."""
 
@@ -150,8 +151,10 @@ def decode_turn(data: bytes) -> Turn:
     """Read a trace file without its tokens' candidates, which are most of it. Raises TraceFileError."""
     document = _document(unpacked(data))
     try:
-        events = decode_events(document.events)
-        return Turn(events, [*_kept(events), *generated(document.columns)])
+        others = decode_events(document.events)
+        number = last_number(others)
+        events = tuple(of_generation(others, number))
+        return Turn(events, [*_kept(events), *generated(document.columns, number)])
     except _WRONG as error:
         raise TraceFileError(f"The trace's events are not valid: {error}") from error
 

@@ -55,15 +55,17 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
         )
         for values, chosen, own_ids, own_logits, own_processors in rows
     ]
-    return _with_later(columns.later, tokens)
+    return _with_later(columns, tokens)
 
 
-def generated(columns: TokenColumns) -> list[tuple[int, bytes]]:
-    """Only each token's id and bytes; raises as from_columns does."""
+def generated(columns: TokenColumns, generation: int) -> list[tuple[int, bytes]]:
+    """Only the id and bytes of each token of one generation; raises as from_columns does."""
     if not 0 <= columns.num_tokens <= MAX_EVENTS:
         raise ValueError("too many tokens")
     pieces = _pieces(columns)
-    return [(token, pieces[token]) for token in _integers(unpack(columns.fields["id"], columns.num_tokens))]
+    numbers = {index: values.get("generation", 0) for index, values in _later(columns)}
+    ids = _integers(unpack(columns.fields["id"], columns.num_tokens))
+    return [(token, pieces[token]) for index, token in enumerate(ids) if numbers.get(index, 0) == generation]
 
 
 def _fields(columns: TokenColumns, ids: list[list[int]], logits: list[list[float]]) -> dict[str, list[Any]]:
@@ -185,11 +187,16 @@ def _processor_logits(packed: ProcessorColumns, raw: list[list[float]]) -> list[
     return [None if count is None else tuple(run) for count, run in zip(counts, runs, strict=True)]
 
 
-def _with_later(later: bytes, tokens: list[TokenSampled]) -> list[TokenSampled]:
-    if len(later) > 2 + _MOST_LATER_BYTES * len(tokens):
+def _later(columns: TokenColumns) -> list[tuple[int, dict[str, Any]]]:
+    """Tokens' places with their fields that were added after this form."""
+    if len(columns.later) > 2 + _MOST_LATER_BYTES * columns.num_tokens:
         raise ValueError("too many later fields")
+    return msgspec.json.decode(columns.later, type=list[tuple[int, dict[str, Any]]])
+
+
+def _with_later(columns: TokenColumns, tokens: list[TokenSampled]) -> list[TokenSampled]:
     hints = get_type_hints(TokenSampled)
-    for index, values in msgspec.json.decode(later, type=list[tuple[int, dict[str, Any]]]):
+    for index, values in _later(columns):
         known = {name: msgspec.convert(values[name], hints[name]) for name in values if name in LATER}
         tokens[index] = msgspec.structs.replace(tokens[index], **known)
     return tokens

@@ -21,6 +21,7 @@ from inference.protocol.events import (
     ContextCompared,
     DraftVerified,
     GatewayChecked,
+    GenerationEvent,
     GenerationForked,
     Limit,
     PrefillAdvanced,
@@ -39,6 +40,8 @@ _MAX_TIME = 2**50
 _MAX_LARGE = 2**53
 """For prices, limits and times of day: a browser holds integers up to this exactly."""
 _MAX_FLOAT = 1e6
+_MAX_GENERATIONS = 1000
+_IN_ORDER = f"not be below that of an event before it, and be below {_MAX_GENERATIONS:,}"
 _ROUNDING = 1e-3
 """A probability or its logarithm is rounded when it is recorded."""
 _SIGNED = {"at", "received_at"}
@@ -55,12 +58,15 @@ class BadEvent(ValueError):
 
 def check_events(events: Iterable[AnyEvent]) -> None:
     """Raises BadEvent for the first event that breaks a rule."""
-    position, call_ids = -1, set[str]()
+    generation, position, call_ids = 0, -1, set[str]()
     for number, event in enumerate(events, 1):
         name = f"event {number}, {event.__struct_config__.tag}"
         _check_numbers(event, name)
         if rule := _RULES.get(type(event)):
             rule(event, name)
+        if isinstance(event, GenerationEvent) and event.generation != generation:
+            _require(generation < event.generation < _MAX_GENERATIONS, f"{name}.generation", _IN_ORDER)
+            generation, position = event.generation, -1
         if isinstance(event, TokenSampled):
             _require(event.position > position, f"{name}.position", "rise from token to token")
             position = event.position

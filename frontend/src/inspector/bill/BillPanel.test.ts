@@ -8,6 +8,7 @@ import BillPanel from "./BillPanel.svelte";
 
 const STORED: AnyEvent = {
   type: "cache.stored",
+  generation: 0,
   at: 200_000,
   num_blocks: 3,
   ttl: "none",

@@ -8,6 +8,7 @@ import LayersPanel from "./LayersPanel.svelte";
 
 const PROMPT = {
   type: "prompt.tokenized",
+  generation: 0,
   at: 1000,
   tokenizer: "t",
   version: "v",

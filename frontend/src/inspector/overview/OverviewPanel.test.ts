@@ -28,6 +28,7 @@ function receive(...events: AnyEvent[]) {
 
 const preempted = (at: number): AnyEvent => ({
   type: "generation.preempted",
+  generation: 0,
   at,
   num_tokens: 40,
   num_blocks: 3,

@@ -61,7 +61,7 @@ it("shows what a grammar masked, and what its mask cost", () => {
   const processors = [processor("grammar", 2, 0.02, logSumExp([1, 0]), { masked: [10] })];
   const masked = { ...token(2, 400_000), id: 11, candidate_ids: [11, 12, 10], candidate_logits: [1, 0, 2] };
   trace.receive(
-    { type: "grammar.masked", at: 399_000, position: 2, num_allowed: 2, duration_us: 31 },
+    { type: "grammar.masked", generation: 0, at: 399_000, position: 2, num_allowed: 2, duration_us: 31 },
     RELEASED_SEQ + 1,
   );
   trace.receive({ ...masked, processors }, RELEASED_SEQ + 2);
@@ -77,6 +77,7 @@ it("shows what a grammar masked, and what its mask cost", () => {
 it("says of a guess what became of it, and of a pass how many tokens it gave", () => {
   const draft = {
     type: "draft.verified",
+    generation: 0,
     at: 300_000,
     position: 0,
     num_accepted: 1,

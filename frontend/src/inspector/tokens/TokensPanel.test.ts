@@ -8,14 +8,16 @@ import TokensPanel from "./TokensPanel.svelte";
 
 const PROMPT = {
   type: "prompt.tokenized",
+  generation: 0,
   at: 1,
   ids: [1, 2, 3],
   pieces: ["x", "y", "z"].map(btoa),
   special: [],
 } as unknown as AnyEvent;
-const LOOKUP = { type: "cache.looked_up", at: 2, num_cached_tokens: 2 } as unknown as AnyEvent;
+const LOOKUP = { type: "cache.looked_up", generation: 0, at: 2, num_cached_tokens: 2 } as unknown as AnyEvent;
 const DRAFT: AnyEvent = {
   type: "draft.verified",
+  generation: 0,
   at: 3,
   position: 0,
   ids: [10, 12],

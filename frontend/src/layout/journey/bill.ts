@@ -1,6 +1,7 @@
 /** The bill. While the answer runs it shows counts; once posted, each line has its price. */
 import type { BillLine, BillPosted } from "../../protocol/events";
 import { count, money, moneyColumn } from "../../trace/format";
+import type { Generation } from "../../trace/generations";
 import { isOver, type TraceView } from "../../trace/view";
 import { box, line, part, text, turn, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
@@ -69,18 +70,24 @@ function billedRows(bill: BillPosted, shown: number): Row[] {
   }));
 }
 
-function countedRows({ context, cache, forked, tokens, generation }: TraceView): Row[] {
+const COUNTED = ["uncached_input", "cache_read", "output"] as const;
+type CountedKind = (typeof COUNTED)[number];
+
+/** The tokens of one kind that a generation has used so far. */
+function usedBy({ context, cache, forked, tokens, generation }: Generation, kind: CountedKind): number {
   const numInput = (context?.num_prompt_tokens ?? 0) + (forked?.ids.length ?? 0);
   const numCached = cache?.num_cached_tokens ?? 0;
   const usage = generation?.usage;
-  const entries: [BillLine["kind"], number][] = [
-    [
-      "uncached_input",
-      usage ? usage.uncached_input + usage.cache_write_5m + usage.cache_write_1h : numInput - numCached,
-    ],
-    ["cache_read", usage?.cache_read ?? numCached],
-    ["output", usage?.output ?? tokens.length],
-  ];
+  if (kind === "output") return usage?.output ?? tokens.length;
+  if (kind === "cache_read") return usage?.cache_read ?? numCached;
+  return usage ? usage.uncached_input + usage.cache_write_5m + usage.cache_write_1h : numInput - numCached;
+}
+
+function countedRows({ generations }: TraceView): Row[] {
+  const entries = COUNTED.map((kind): [BillLine["kind"], number] => [
+    kind,
+    generations.reduce((sum, each) => sum + usedBy(each, kind), 0),
+  ]);
   const most = Math.max(1, ...entries.map(([, num]) => num));
   return entries.map(([kind, num]) => ({
     key: kind,

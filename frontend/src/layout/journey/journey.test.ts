@@ -232,6 +232,7 @@ describe("a fork", () => {
   const before = eventsOf("finished").slice(0, 6);
   const forked: AnyEvent = {
     type: "generation.forked",
+    generation: 0,
     at: 80_000,
     from_request_id: "req_a",
     position: 1,

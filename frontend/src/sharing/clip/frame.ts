@@ -11,7 +11,7 @@ import { caption } from "../../trace/journey/scene-words";
 import { SCENES, type SceneId } from "../../trace/journey/scenes";
 import { tokensPerSecond } from "../../trace/words/sentences";
 import { nameOf } from "../../trace/token-name";
-import { firstTextUs, type TraceView } from "../../trace/view";
+import { allTokens, answerText, firstTextUs, type TraceView } from "../../trace/view";
 import type { Moment } from "./plan";
 
 /** CSS pixels. */
@@ -127,7 +127,7 @@ function titleShapes(view: TraceView, question: string | null): Shape[] {
 function endShapes(view: TraceView, question: string | null): Shape[] {
   const figures = figuresOf(view);
   const left = MARGIN * 2;
-  const answer = broken(view.text, WIDTH - 4 * MARGIN, 17, 5);
+  const answer = broken(answerText(view), WIDTH - 4 * MARGIN, 17, 5);
   const top = 150 + answer.length * 26;
   return [
     text("brand", left, 62, "Sightglass", { size: 20, isBold: true, ink: "accent" }),
@@ -152,7 +152,7 @@ function figuresOf(view: TraceView): [string, string][] {
   const [close, odd] = [closestCall(view), oddestWord(view)];
   const cut = (name: string) => ([...name].length > 18 ? `${[...name].slice(0, 17).join("")}…` : name);
   return [
-    ["Tokens", `${view.tokens.length}${speed === null ? "" : `, ${speed.toFixed(0)} a second`}`],
+    ["Tokens", `${allTokens(view).length}${speed === null ? "" : `, ${speed.toFixed(0)} a second`}`],
     ["First text", first === null ? "none" : duration(first)],
     [
       "Closest call",

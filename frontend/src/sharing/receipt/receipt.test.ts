@@ -7,7 +7,7 @@ import { closestCall } from "../../trace/sampling/calls";
 import { fold } from "../../trace/fold";
 import { count, money } from "../../trace/format";
 import { intervalTable } from "../../trace/timing/intervals";
-import { emptyView, type TraceView } from "../../trace/view";
+import { allTokens, emptyView, numReadInAll, type TraceView } from "../../trace/view";
 import { receiptOf, UNKNOWN, type Receipt } from "./receipt";
 import { columns, cut, LETTER, slipOf, wrapped, WIDTH } from "./slip";
 
@@ -34,10 +34,8 @@ describe.each(readdirSync(LOGS))("%s", (file) => {
   const receipt = receiptOf(view, "req_x");
 
   it("has the figures of the product's own row, and says unknown where there is none", () => {
-    expect(figure(receipt, "Tokens", "Answer")).toBe(count(view.tokens.length));
-    expect(figure(receipt, "Tokens", "Prompt")).toBe(
-      view.prompt ? count(view.prompt.ids.length + (view.forked?.ids.length ?? 0)) : UNKNOWN,
-    );
+    expect(figure(receipt, "Tokens", "Answer")).toBe(count(allTokens(view).length));
+    expect(figure(receipt, "Tokens", "Prompt")).toBe(view.prompt ? count(numReadInAll(view)) : UNKNOWN);
     const cached = figure(receipt, "Tokens", "from the cache");
     if (view.generation?.is_cache_known) expect(cached).toBe(count(said.summary.usage.cache_read!));
     if (view.generation?.is_cache_known === false) expect(cached).toBe(UNKNOWN);

@@ -8,7 +8,15 @@ import { endText } from "../../trace/compare/figures";
 import { count, duration, money, percent } from "../../trace/format";
 import { intervalTable } from "../../trace/timing/intervals";
 import { messageOf } from "../../trace/context/reading";
-import { isOver, numRead, type TraceView } from "../../trace/view";
+import {
+  allTokens,
+  answerText,
+  isCacheKnown,
+  isOver,
+  numReadInAll,
+  usageOf,
+  type TraceView,
+} from "../../trace/view";
 
 export interface Item {
   name: string;
@@ -54,9 +62,9 @@ export function receiptOf(view: TraceView, requestId: string): Receipt {
     model: accepted?.model ?? UNKNOWN,
     date: accepted ? dateOf(accepted.accepted_unix_us) : UNKNOWN,
     question: messageOf(view) ?? "The trace does not record the question.",
-    answer: view.text === REDACTED_TEXT ? "" : view.text,
+    answer: answerText(view) === REDACTED_TEXT ? "" : answerText(view),
     sections: [tokens(view), draws(view), times(view), prices(view)],
-    bits: view.tokens.map(surpriseOf),
+    bits: allTokens(view).map(surpriseOf),
     end: isOver(view) ? endText(view) : "still being written",
   };
 }
@@ -66,22 +74,23 @@ function dateOf(unixUs: number): string {
 }
 
 function tokens(view: TraceView): Section {
-  const { prompt, tokens, bill } = view;
+  const { prompt, bill } = view;
   const cached = cachedTokens(view);
   const spared = sparedNano(view);
   const items: Item[] = [
-    { name: "Prompt", figure: prompt ? count(numRead(view)) : UNKNOWN },
+    { name: "Prompt", figure: prompt ? count(numReadInAll(view)) : UNKNOWN },
     { name: "from the cache", figure: cached === null ? UNKNOWN : count(cached), isSmall: true },
-    { name: "Answer", figure: count(tokens.length) },
+    { name: "Answer", figure: count(allTokens(view).length) },
   ];
   if (spared) items.push({ name: "Saved by the cache", figure: money(spared, bill!.currency) });
   return { title: "Tokens", items };
 }
 
 /** Null: not reported. */
-function cachedTokens({ generation, cache }: TraceView): number | null {
-  if (generation) return generation.is_cache_known ? generation.usage.cache_read : null;
-  return cache?.num_cached_tokens ?? null;
+function cachedTokens(view: TraceView): number | null {
+  const usage = usageOf(view);
+  if (usage) return isCacheKnown(view) ? usage.cache_read : null;
+  return view.cache?.num_cached_tokens ?? null;
 }
 
 /** The extra cost of the cached tokens if they were computed; null: a price is not on the bill. */

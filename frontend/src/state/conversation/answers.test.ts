@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import { emptyView } from "../../trace/view";
 import type { Message } from "../../protocol/api";
 import { textSoFar } from "./answers";
 import { RequestTrace } from "../request/request-trace.svelte";
@@ -8,7 +7,7 @@ const message = (text: string) => ({ text }) as Message;
 
 function traced(text: string): RequestTrace {
   const trace = new RequestTrace("req_1");
-  trace.whole = { ...emptyView(), text };
+  trace.receive({ type: "text.released", generation: 0, at: 1, text, num_tokens: 1 }, 1);
   return trace;
 }
 

@@ -4,7 +4,7 @@ import { refusalOf, type Refusal } from "./settings";
 import { branch, newestLeaf, siblings } from "./tree";
 import { outcomeOf } from "../../trace/outcome";
 import type { SamplingParams } from "../../protocol/events";
-import { numKept } from "../../trace/view";
+import { answerText, atLastGeneration, numKept } from "../../trace/view";
 import type { Conversation, Message, Model, Preview } from "../../protocol/api";
 import { api, ApiError, type Asking, type ForkPlace, type Begun } from "../../transport/api";
 import type { Socket } from "../../transport/socket";
@@ -311,7 +311,9 @@ export class Chat {
   canGoOn(message: Message): boolean {
     if (!message.request_id || this.running) return false;
     const trace = this.traces[message.request_id] ?? null;
-    const num = trace?.isOver ? trace.whole.tokens.length : (message.figures?.usage?.output ?? 0);
+    const num = trace?.isOver
+      ? atLastGeneration(trace.whole).tokens.length
+      : (message.figures?.usage?.output ?? 0);
     const { outcome, cut } = endingOf(message, trace);
     return num > 0 && (["stopped", "repetition"].includes(outcome) || cut?.by === "setting");
   }
@@ -321,7 +323,7 @@ export class Chat {
     this.problem = null;
     const trace = this.traceOf(message)!;
     if (!trace.isOver) await trace.completion;
-    const { whole } = trace;
+    const whole = atLastGeneration(trace.whole);
     if (this.isClosed) return;
     if (!whole.accepted) {
       this.problem = { message: "The answer did not load. Try again.", setting: null };
@@ -371,7 +373,7 @@ export class Chat {
     const message = this.conversation?.messages.find((each) => each.id === id);
     const { whole } = trace;
     if (message && message.status === "streaming") {
-      message.text = whole.text;
+      message.text = answerText(whole);
       const outcome = outcomeOf(whole);
       const isDone = outcome === "length" || outcome === "repetition" || outcome === "running";
       message.status = isDone ? "done" : outcome;

@@ -18,7 +18,15 @@ import { progress, shownMs } from "../../trace/journey/pace";
 import { planOf, type Stop } from "../../trace/journey/scene-plan";
 import { sceneAt, type SceneId } from "../../trace/journey/scenes";
 import { Story } from "../../trace/journey/story";
-import { emptyView, isOver, type NumberedEvent, type TraceView } from "../../trace/view";
+import {
+  allTokens,
+  atGeneration,
+  emptyView,
+  isOver,
+  placeInGenerations,
+  type NumberedEvent,
+  type TraceView,
+} from "../../trace/view";
 import type { Socket } from "../../transport/socket";
 import { EventStream, type Carrier } from "../../transport/stream";
 import { Arrivals, type Arrived } from "./arrivals";
@@ -36,10 +44,14 @@ interface TimedEvent extends NumberedEvent {
 }
 
 export class RequestTrace {
-  /** The moment shown. */
-  view = $state.raw<TraceView>(emptyView());
-  /** All that is known. */
-  whole = $state.raw<TraceView>(emptyView());
+  /** The generation that a reader has chosen; null: the last at the moment shown. Moving the playhead forgets it. */
+  chosenGeneration = $state<number | null>(null);
+  private moment = $state.raw<TraceView>(emptyView());
+  private known = $state.raw<TraceView>(emptyView());
+  /** The moment shown, at the generation shown. */
+  readonly view = $derived(atGeneration(this.moment, this.chosenGeneration));
+  /** All that is known, at the generation shown. */
+  readonly whole = $derived(atGeneration(this.known, this.view.generationNumber));
   isLive = $state(true);
   isPlaying = $state(false);
   isEnded = $state(false);
@@ -148,7 +160,8 @@ export class RequestTrace {
     this.cue = FIRST_CUE;
     this.planned = { num: 0, plan: [] };
     this.selected = this.hovered = this.covered = null;
-    this.whole = emptyView();
+    this.known = emptyView();
+    this.chosenGeneration = null;
     this.duration = 0;
     const wasFollowing = this.isFollowing;
     this.toLive();
@@ -174,17 +187,17 @@ export class RequestTrace {
   }
 
   private read(arrived: Arrived[]): void {
-    let { whole } = this;
+    let { known } = this;
     let time = this.log.at(-1)?.time ?? 0;
     for (const { event, seq } of arrived) {
-      whole = fold(whole, event, seq);
-      const entry = whole.events.at(-1)!;
+      known = fold(known, event, seq);
+      const entry = known.events.at(-1)!;
       time = Math.max(time, entry.at);
       this.log.push({ ...entry, time });
-      this.story.add(event);
+      this.story.add(entry.event);
     }
     this.duration = time;
-    this.whole = whole;
+    this.known = known;
     if (this.isLive) this.toLive();
     this.wake();
   }
@@ -215,7 +228,15 @@ export class RequestTrace {
   /** Go to the end and follow it: the newest token is selected. */
   follow(): void {
     this.selected = null;
+    this.chosenGeneration = null;
     this.toLive();
+  }
+
+  /** Show one of the request's generations; the last one goes on to be the last. */
+  chooseGeneration(number: number): void {
+    this.leave();
+    this.selected = null;
+    this.chosenGeneration = number === this.known.generations.at(-1)!.generationNumber ? null : number;
   }
 
   /** Go to the end, with the closest call of the answer selected; the answer stays whole. */
@@ -228,7 +249,7 @@ export class RequestTrace {
     this.isLive = true;
     this.isPlaying = false;
     this.isFollowing = false;
-    this.view = this.whole;
+    this.moment = this.known;
     this.shown = this.log.length;
     this.time = this.duration;
     this.beat = 1;
@@ -246,7 +267,7 @@ export class RequestTrace {
 
   /** Number of events shown. */
   get numShown(): number {
-    return this.isLive ? this.whole.events.length : this.shown;
+    return this.isLive ? this.known.events.length : this.shown;
   }
 
   /** True when a token sampled here is selected while the whole request is shown. */
@@ -254,7 +275,7 @@ export class RequestTrace {
     return this.isLive && this.selected !== null && this.placeOfSelected >= 0;
   }
 
-  /** Among the sampled tokens; -1: a fork took it over. */
+  /** Among the sampled tokens of the generation shown; -1: a fork took it over. */
   private get placeOfSelected(): number {
     return this.whole.tokens.findIndex(({ position }) => position === this.selected);
   }
@@ -262,7 +283,14 @@ export class RequestTrace {
   /** The playhead's place, as a number of events: the events shown, or those up to the selected token. */
   get playhead(): number {
     if (!this.isSettled) return this.numShown;
-    return this.story.tokenEnds[this.placeOfSelected] ?? this.numShown;
+    return this.story.tokenEnds[this.numBefore + this.placeOfSelected] ?? this.numShown;
+  }
+
+  /** Number of tokens in the generations before the one shown. */
+  private get numBefore(): number {
+    const { generationNumber, generations } = this.whole;
+    const before = generations.filter((each) => each.generationNumber < generationNumber);
+    return before.reduce((sum, { tokens }) => sum + tokens.length, 0);
   }
 
   /** The picture shows the answer being written, token by token. */
@@ -292,8 +320,11 @@ export class RequestTrace {
   }
 
   /** In the log; -1: it is not there. */
-  private indexOfToken(position: number): number {
-    return this.log.findIndex(({ event }) => event.type === "token.sampled" && event.position === position);
+  private indexOfToken(position: number, generation = this.whole.generationNumber): number {
+    return this.log.findIndex(
+      ({ event }) =>
+        event.type === "token.sampled" && event.generation === generation && event.position === position,
+    );
   }
 
   /** The reader takes the playhead, and goes on from the selected token. */
@@ -306,14 +337,15 @@ export class RequestTrace {
   /** The view after the first `end` events, at `time`. The playhead has been moved: its token is selected. */
   private show(end: number, time: number): void {
     const isForward = !this.isLive && end >= this.shown;
-    let view = isForward ? this.view : emptyView();
+    let view = isForward ? this.moment : emptyView();
     for (const entry of this.log.slice(isForward ? this.shown : 0, end))
       view = fold(view, entry.event, entry.seq);
     this.isLive = false;
     this.selected = null;
+    this.chosenGeneration = null;
     this.shown = end;
     this.time = time;
-    this.view = { ...view, at: time };
+    this.moment = { ...view, at: time };
     this.beat = 1;
     this.leap = "";
   }
@@ -418,10 +450,10 @@ export class RequestTrace {
     if (!stop) return false;
     const { end, news } = stop;
     const entry = this.log[end - 1]!;
-    const numBefore = this.view.tokens.length;
+    const numBefore = allTokens(this.moment).length;
     this.show(end, entry.time);
     const isToken = entry.event.type === "token.sampled";
-    const num = this.view.tokens.length - numBefore - (isToken ? 1 : 0);
+    const num = allTokens(this.moment).length - numBefore - (isToken ? 1 : 0);
     this.leap = [num > 0 ? `${counted(num, "token")} later` : "", news].filter(Boolean).join(": ");
     return true;
   }
@@ -466,10 +498,11 @@ export class RequestTrace {
     if (end !== null && entry) this.show(end, entry.time);
   }
 
-  /** Look at one token, at the moment at which it was sampled. */
-  select(position: number): void {
+  /** Look at one token, at the moment at which it was sampled. A position may run over into another generation. */
+  select(given: number): void {
     this.leave();
-    const index = this.indexOfToken(position);
+    const { generation, position } = placeInGenerations(this.whole, given);
+    const index = this.indexOfToken(position, generation);
     if (index >= 0) this.show(index + 1, this.log[index]!.time);
     this.selected = position;
   }
@@ -478,7 +511,7 @@ export class RequestTrace {
   step(direction: 1 | -1): void {
     this.leave();
     const tokens = this.log.filter((entry) => entry.event.type === "token.sampled");
-    const count = this.view.tokens.length + direction;
+    const count = allTokens(this.moment).length + direction;
     const beforeFirst = Math.max(0, (tokens[0]?.time ?? 0) - 1);
     if (count <= 0) this.seek(Math.min(this.position, beforeFirst));
     else {

@@ -8,7 +8,7 @@ import { gravest, VERDICT_NAMES } from "../verdicts";
 import { tokensPerSecond } from "../words/sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "../words/setting-names";
 import { tokenGaps } from "../timing/token-gaps";
-import { firstTextUs, numRead, tookUntil, type TraceView } from "../view";
+import { allTokens, firstTextUs, numReadInAll, tookUntil, usageOf, type TraceView } from "../view";
 
 export interface Cell {
   text: string;
@@ -76,7 +76,7 @@ function timeRows(views: TraceView[]): Row[] {
     numbers(label, "time", views, of, duration);
   return [
     time("Until the engine began", ({ started }) => started?.at ?? null),
-    time("First token", (view) => (view.tokens[0] ? tookUntil(view, view.tokens[0].at) : null)),
+    time("First token", firstTokenUs),
     time("First text", firstTextUs),
     numbers("Tokens a second", "time", views, tokensPerSecond, (value) => value.toFixed(0)),
     time("Time per output token", (view) => tokenGaps(view)?.mean ?? null),
@@ -102,17 +102,22 @@ export function intervalRows(views: TraceView[]): Row[] {
   });
 }
 
+function firstTokenUs(view: TraceView): number | null {
+  const first = allTokens(view)[0];
+  return first ? tookUntil(view, first.at) : null;
+}
+
 const lengthOf = ({ spent }: Interval) => spent;
 
 function tokenRows(views: TraceView[]): Row[] {
   const kinds = KINDS.filter(([kind]) => {
     const isUsual = !kind.startsWith("cache_write");
-    return isUsual || views.some(({ generation }) => generation?.usage[kind]);
+    return isUsual || views.some((view) => usageOf(view)?.[kind]);
   });
   return [
-    numbers("Input", "tokens", views, (view) => (view.prompt ? numRead(view) : null), count),
+    numbers("Input", "tokens", views, (view) => (view.prompt ? numReadInAll(view) : null), count),
     ...kinds.map(([kind, label]) =>
-      numbers(label, "tokens", views, ({ generation }) => generation?.usage[kind] ?? null, count),
+      numbers(label, "tokens", views, (view) => usageOf(view)?.[kind] ?? null, count),
     ),
     numbers(
       "Cost",

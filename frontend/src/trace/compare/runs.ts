@@ -4,7 +4,7 @@ import { answerTokens, idsOf } from "./divergence";
 import { endText } from "./figures";
 import { count, counted, money } from "../format";
 import { outcomeOf, type Outcome } from "../outcome";
-import { answerPieces, numRead, type TraceView } from "../view";
+import { answerPieces, answerText, numRead, type TraceView } from "../view";
 
 /** One run's answer, without the candidates of its tokens: a set may have 64 of them. */
 export interface RunAnswer {
@@ -41,7 +41,7 @@ export function answerOf(view: TraceView, index: number, requestId: string): Run
     ids: idsOf(view),
     pieces: answerPieces(view).map(({ piece }) => piece),
     chances: answerTokens(view).map(({ sampled }) => chanceOf(sampled?.logprob ?? null)),
-    text: view.text,
+    text: answerText(view),
     outcome: outcomeOf(view),
     ending: endText(view),
     meanLogprob: logprobs.length && logprobs.length === tokens.length ? mean(logprobs) : null,

@@ -84,7 +84,7 @@ export function isFirstMessage({ context }: TraceView): boolean {
 
 /** Nor has the message been answered before. */
 function isFirstTurn(view: TraceView): boolean {
-  return isFirstMessage(view) && !view.forked && !view.accepted?.replay_of;
+  return view.generationNumber === 0 && isFirstMessage(view) && !view.forked && !view.accepted?.replay_of;
 }
 
 function firstTurn(numHits: number): string {

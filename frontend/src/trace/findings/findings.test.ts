@@ -114,9 +114,11 @@ it("tells of each recorded log what stands out in it", () => {
     finished: [],
     lost: ["failed"],
     remote: ["cut"],
+    second_taken_over: ["cut", "resumed"],
     second_turn: ["cut", "cache"],
     stopped: ["stopped"],
     taken_over: ["cut", "resumed"],
+    two_generations: [],
   });
   expect(nothingUnusual(foldAll(golden.finished!))).toBe(
     "Nothing unusual: the first text came 139\u00a0ms after it was accepted, the model wrote 95 tokens a second, and the model ended its turn itself.",

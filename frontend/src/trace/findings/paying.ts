@@ -1,7 +1,7 @@
 /** The finding on the largest line of a high bill. */
 import type { BillLine } from "../../protocol/events";
 import { count, counted, percent } from "../format";
-import type { TraceView } from "../view";
+import { usageOf, type TraceView } from "../view";
 import { MOST, type Finding } from "./finding";
 
 /** Least tokens of a line that makes a bill high. */
@@ -10,13 +10,14 @@ const COSTLY_TOKENS = 256;
 /** Least amount of a high bill: a hundredth of the currency's unit, in 10⁻⁹ of the unit. */
 const COSTLY_NANO = 10_000_000;
 
-export function payments({ bill, generation }: TraceView): Finding[] {
+export function payments(view: TraceView): Finding[] {
+  const { bill } = view;
   const [dearest] = [...(bill?.lines ?? [])].sort((a, b) => b.amount_nano - a.amount_nano);
   if (!bill || !dearest || bill.total_nano <= 0) return [];
   const share = dearest.amount_nano / bill.total_nano;
   if (share <= MOST || dearest.num_tokens < COSTLY_TOKENS) return [];
   if (dearest.kind === "output" && bill.total_nano < COSTLY_NANO) return [];
-  const sentence = `Most of the cost (${percent(share)}) is ${what(dearest, bill.lines, generation?.usage.output ?? null)}.`;
+  const sentence = `Most of the cost (${percent(share)}) is ${what(dearest, bill.lines, usageOf(view)?.output ?? null)}.`;
   // Usual, so it comes after unusual findings.
   return [{ kind: "cost", sentence, weight: share - MOST }];
 }

@@ -23,7 +23,7 @@ function storyOf(events: AnyEvent[]): Story {
 const long = (num: number): AnyEvent[] => [
   ACCEPTED,
   ...Array.from({ length: num }, (_, position) => token(position, 1000 + position)),
-  { type: "text.released", at: 9_000_000, text: "a", num_tokens: num },
+  { type: "text.released", generation: 0, at: 9_000_000, text: "a", num_tokens: num },
   ...ended("stop"),
 ];
 

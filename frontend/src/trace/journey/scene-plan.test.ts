@@ -22,7 +22,13 @@ function long(num: number, extras: { at: number; event: AnyEvent }[] = []) {
   const answer = Array.from({ length: num }, (_, position) => {
     const at = 300_000 + position * 10_000;
     const happened = extras.filter((each) => each.at === position).map(({ event }) => ({ ...event, at }));
-    const released: AnyEvent = { type: "text.released", at, text: " a", num_tokens: position + 1 };
+    const released: AnyEvent = {
+      type: "text.released",
+      generation: 0,
+      at,
+      text: " a",
+      num_tokens: position + 1,
+    };
     return [...happened, token(position, at), released];
   }).flat();
   return number([...beginning, ...answer, ...ended("stop")]);
@@ -34,20 +40,41 @@ const time = (log: { event: AnyEvent }[], ends: { end: number }[]) =>
 const EXTRAS: [string, AnyEvent][] = [
   [
     "the first guess that was right",
-    { type: "draft.verified", at: 0, position: 1, ids: [10], pieces: [""], num_accepted: 1, source: "ngram" },
+    {
+      type: "draft.verified",
+      generation: 0,
+      at: 0,
+      position: 1,
+      ids: [10],
+      pieces: [""],
+      num_accepted: 1,
+      source: "ngram",
+    },
   ],
   [
     "the first guess that was wrong",
-    { type: "draft.verified", at: 0, position: 1, ids: [10], pieces: [""], num_accepted: 0, source: "ngram" },
+    {
+      type: "draft.verified",
+      generation: 0,
+      at: 0,
+      position: 1,
+      ids: [10],
+      pieces: [""],
+      num_accepted: 0,
+      source: "ngram",
+    },
   ],
   [
     "the grammar removes tokens",
-    { type: "grammar.masked", at: 0, position: 1, num_allowed: 2, duration_us: 3 },
+    { type: "grammar.masked", generation: 0, at: 0, position: 1, num_allowed: 2, duration_us: 3 },
   ],
-  ["the engine preempts the request", { type: "generation.preempted", at: 0, num_tokens: 9, num_blocks: 1 }],
+  [
+    "the engine preempts the request",
+    { type: "generation.preempted", generation: 0, at: 0, num_tokens: 9, num_blocks: 1 },
+  ],
   [
     "another worker continues",
-    { type: "generation.resumed", at: 0, attempt: 2, worker: null, num_tokens: 9 },
+    { type: "generation.resumed", generation: 0, at: 0, attempt: 2, worker: null, num_tokens: 9 },
   ],
   ["the user pressed Stop", { type: "request.cancelled", at: 0, by: "user" }],
 ];

@@ -88,6 +88,7 @@ it("ends a failed request in the scene in which it failed, with the reason", () 
 it("does not take what follows silently for a step", () => {
   const stored: AnyEvent = {
     type: "cache.stored",
+    generation: 0,
     at: 2,
     num_blocks: 1,
     ttl: "none",

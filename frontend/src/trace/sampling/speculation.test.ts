@@ -5,6 +5,7 @@ import { speculationOf } from "./speculation";
 
 const draft = (position: number, numGuessed: number, num_accepted: number): AnyEvent => ({
   type: "draft.verified",
+  generation: 0,
   at: 1,
   position,
   ids: Array.from({ length: numGuessed }, (_, index) => index),

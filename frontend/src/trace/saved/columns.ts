@@ -75,6 +75,7 @@ export function tokensOf(columns: TokenColumns): TokenSampled[] {
     return {
       type: "token.sampled",
       at: at[index]!,
+      generation: 0,
       position: position[index]!,
       id: id[index]!,
       piece: pieces.get(id[index]!)!,

@@ -8,6 +8,7 @@ import { frameJson, savedFrame, sentFrame, sseText } from "../frames";
 const base64 = (bytes: number[]) => btoa(String.fromCharCode(...bytes));
 const released = (at: number, text: string, num_tokens: number): AnyEvent => ({
   type: "text.released",
+  generation: 0,
   at,
   text,
   num_tokens,

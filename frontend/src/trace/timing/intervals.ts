@@ -5,7 +5,7 @@
 import { browserMoments } from "../browser-clock";
 import type { StageId } from "../stages";
 import { queueWaits, serverStart, type QueueWait } from "./queue-waits";
-import { waitedForChoice, type TraceView } from "../view";
+import { allReleases, eachGeneration, waitedForChoice, type TraceView } from "../view";
 
 export const CHOICE = "Waited for your choice";
 
@@ -43,23 +43,21 @@ export function intervalTable(view: TraceView): IntervalTable {
   const browser = browserMoments(view);
   const found: Interval[] = [];
   let last = Number.NEGATIVE_INFINITY;
-  const add = (stage: StageId, label: string, from: Moment, to: Moment) => {
-    if (from == null || to == null) return;
+  const add: Add = (stage, label, from, to) => {
+    if (from == null || to == null) return last;
     const start = Math.max(from, last);
-    if (to <= start) return;
+    if (to <= start) return last;
     // A paint goes on while the next token waits already.
     const waited = stage === "browser" ? 0 : waitedForChoice(view, start, to);
     found.push({ stage, label, start, end: to, spent: to - start - waited, isBeside: false });
-    last = to;
+    return (last = to);
   };
-  const { accepted, gateway, started, generation } = view;
+  const { accepted, gateway } = view;
   const received = accepted?.received_at;
-  const firstToken = view.tokens[0]?.at;
-  const firstDrawn = view.choices[0]?.start ?? view.proposedAt ?? firstToken;
-  const firstRelease = view.releases[0]?.at;
+  const [first, ...others] = eachGeneration(view);
   add("browser", "Key press to send", browser.keydown, browser.sent);
   add("browser", "Network, up", browser.sent, received);
-  const preparation = preparationIntervals(view);
+  const preparation = preparationIntervals(first!);
   const begun = preparation.find((each) => !each.isBeside)?.start;
   add("gateway", "Gateway: sign-in, limits, records", received, least(gateway?.at, begun));
   if (gateway && begun !== undefined && begun < gateway.at)
@@ -68,24 +66,14 @@ export function intervalTable(view: TraceView): IntervalTable {
   for (const interval of preparation)
     if (interval.isBeside) found.push(interval);
     else add(interval.stage, interval.label, interval.start, interval.end);
-  const prefillStart = serverStart(view) ?? (view.prefill[0] && view.prefill[0].at - view.prefill[0].step_us);
-  for (const { where, start, end } of started ? queueWaits(view) : []) add("queue", WAITS[where], start, end);
-  add(
-    "prefill",
-    started?.server ? "The server's start to the first token" : "Prefill to the first token",
-    prefillStart,
-    firstDrawn === undefined || firstToken === undefined ? firstDrawn : Math.min(firstDrawn, firstToken),
-  );
-  add("release", "Safety check of the first text", firstToken, firstRelease);
-  add("browser", "Network and first paint", firstRelease, browser.firstPaint);
-  add("sampling", "Decode of the rest", last > 0 ? last : firstToken, view.tokens.at(-1)?.at);
-  add(
-    "release",
-    "Safety check of the last text",
-    view.tokens.at(-1)?.at,
-    view.releases.at(-1)?.at ?? generation?.at,
-  );
-  add("browser", "Network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
+  generationIntervals(first!, add, browser.firstPaint);
+  for (const each of others) {
+    const { context, prompt } = each;
+    add("context", "Context assembly", context && context.at - context.duration_us, context?.at);
+    add("tokens", "Tokenization", prompt && prompt.at - prompt.duration_us, prompt?.at);
+    generationIntervals(each, add);
+  }
+  add("browser", "Network and last paint", allReleases(view).at(-1)?.at, browser.lastPaint);
   found.sort((a, b) => a.start - b.start);
   found.push(...choiceInterval(view, found));
   const start = browser.keydown ?? received ?? 0;
@@ -97,6 +85,36 @@ export function intervalTable(view: TraceView): IntervalTable {
   );
   const explained = found.reduce((sum, each) => sum + (each.isBeside ? 0 : each.spent), 0);
   return { start, end, intervals: found, unexplained: Math.max(0, end - start - explained) };
+}
+
+/** Adds an interval if it goes beyond those before, and returns how far they reach. */
+type Add = (stage: StageId, label: string, from: Moment, to: Moment) => number;
+
+/** From a generation's queue to its last text. */
+function generationIntervals(view: TraceView, add: Add, firstPaint?: Moment): void {
+  const { started, generation, prefill, tokens, releases } = view;
+  const [firstToken, lastToken] = [tokens[0]?.at, tokens.at(-1)?.at];
+  const firstDrawn = firstDrawnAt(view);
+  const prefillStart = serverStart(view) ?? (prefill[0] && prefill[0].at - prefill[0].step_us);
+  for (const { where, start, end } of started ? queueWaits(view) : []) add("queue", WAITS[where], start, end);
+  add(
+    "prefill",
+    started?.server ? "The server's start to the first token" : "Prefill to the first token",
+    prefillStart,
+    firstDrawn == null || firstToken === undefined ? firstDrawn : Math.min(firstDrawn, firstToken),
+  );
+  add("release", "Safety check of the first text", firstToken, releases[0]?.at);
+  const last = add("browser", "Network and first paint", releases[0]?.at, firstPaint);
+  add("sampling", "Decode of the rest", last > 0 ? last : firstToken, lastToken);
+  add("release", "Safety check of the last text", lastToken, releases.at(-1)?.at ?? generation?.at);
+}
+
+/** When the generation's first token was drawn: a person may have taken time to choose it. */
+function firstDrawnAt({ started, tokens, choices, proposedAt }: TraceView): Moment {
+  const firstToken = tokens[0]?.at;
+  const since = started?.at ?? Number.NEGATIVE_INFINITY;
+  const chosen = choices.find(({ start }) => start >= since);
+  return chosen?.start ?? proposedAt ?? firstToken;
 }
 
 /** A person's time to choose tokens, as one interval of its own; a paint's time meanwhile is the paint's. */

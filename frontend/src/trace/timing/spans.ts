@@ -3,7 +3,14 @@ import { type AnyEvent, SHOWN, type TokenSampled } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { browserMoments } from "../browser-clock";
 import { queueWaits, WAIT_WORDS } from "./queue-waits";
-import { isOver, type NumberedEvent, type TraceView } from "../view";
+import {
+  allReleases,
+  atLastGeneration,
+  eachGeneration,
+  isOver,
+  type NumberedEvent,
+  type TraceView,
+} from "../view";
 
 export interface Span {
   stage: StageId;
@@ -26,21 +33,33 @@ type Moment = number | null | undefined;
 /** Spans that several events make together. There are only ever a few; they are made again when the view grows. */
 export function stageSpans(view: TraceView): Span[] {
   const found: Span[] = [];
-  const add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen = false) => {
+  const add: Add = (stage, title, start, end, isOpen = false) => {
     if (start != null && end != null) found.push(titled(stage, title, start, end, isOpen));
   };
-  const { accepted, gateway, inputCheck, context, prompt, started, generation, bill, prefill } = view;
-  const { tokens } = view;
+  const { accepted, gateway, inputCheck, bill } = view;
+  const { generation } = atLastGeneration(view);
+  const releases = allReleases(view);
   const browser = browserMoments(view);
   const over = view.finished ?? view.failed;
-  const isRunning = !isOver(view);
   add("browser", "key press to send", browser.keydown, browser.sent);
   add("browser", "POST and its reply", browser.sent, browser.responded);
-  add("browser", "network and first paint", view.releases[0]?.at, browser.firstPaint);
+  add("browser", "network and first paint", releases[0]?.at, browser.firstPaint);
   if (browser.lastPaint !== browser.firstPaint)
-    add("browser", "network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
+    add("browser", "network and last paint", releases.at(-1)?.at, browser.lastPaint);
   add("gateway", "sign-in, limits, records", accepted?.received_at, gateway?.at);
   add("safety", "check of the message", inputCheck && inputCheck.at - inputCheck.duration_us, inputCheck?.at);
+  for (const each of eachGeneration(view)) generationSpans(each, add);
+  add("bill", "bill", generation?.at, bill?.at);
+  if (generation && !bill && !isOver(view)) add("bill", "bill", generation.at, view.at, true);
+  add("bill", "saving the trace", bill?.at, over?.at);
+  return found;
+}
+
+type Add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen?: boolean) => void;
+
+function generationSpans(view: TraceView, add: Add): void {
+  const { context, prompt, started, generation, prefill, tokens } = view;
+  const isRunning = !isOver(view) && generation === null;
   add("context", "context assembly", context && context.at - context.duration_us, context?.at);
   add("tokens", "tokenization", prompt && prompt.at - prompt.duration_us, prompt?.at);
   for (const { where, start, end, isOpen } of queueWaits(view))
@@ -49,12 +68,7 @@ export function stageSpans(view: TraceView): Span[] {
     add("prefill", "the server's own queue and prefill", started.at, tokens[0]?.at);
   if (started && !tokens.length && isRunning)
     add("prefill", "reading the prompt", prefill.at(-1)?.at ?? started.at, view.at, true);
-  if (tokens.length && !generation && isRunning)
-    add("sampling", "the next token", tokens.at(-1)!.at, view.at, true);
-  add("bill", "bill", generation?.at, bill?.at);
-  if (generation && !bill && isRunning) add("bill", "bill", generation.at, view.at, true);
-  add("bill", "saving the trace", bill?.at, over?.at);
-  return found;
+  if (tokens.length && isRunning) add("sampling", "the next token", tokens.at(-1)!.at, view.at, true);
 }
 
 function titled(stage: StageId, title: string, start: number, end: number, isOpen: boolean): Span {
@@ -87,9 +101,9 @@ export class SpanReader {
     return found;
   }
 
-  /** The first token comes out of the prefill's last step, which has a span of its own. */
+  /** A generation's first token comes out of the prefill's last step, which has a span of its own. */
   private token(event: TokenSampled): Span {
-    const before = this.lastToken;
+    const before = this.lastToken?.generation === event.generation ? this.lastToken : null;
     this.lastToken = event;
     // A step of unknown duration begins at the arrival of the token before.
     const start = event.step_us === null ? (before?.at ?? event.at) : event.at - event.step_us;

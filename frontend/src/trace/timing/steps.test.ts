@@ -5,6 +5,7 @@ import { batchCost, median, numOthers, stepsOf } from "./steps";
 
 const chunk = (at: number, start: number, end: number): AnyEvent => ({
   type: "prefill.advanced",
+  generation: 0,
   at,
   start,
   end,
@@ -18,6 +19,7 @@ const batch = (
   num_prefilling: number | null = 0,
 ): BatchComposed => ({
   type: "batch.composed",
+  generation: 0,
   at,
   num_decoding,
   num_prefilling,
@@ -28,6 +30,7 @@ const sampled = (position: number, at: number, step_us = 10_000) => ({ ...token(
 it("counts a pass as one step, and a prompt's last chunk and its token as one", () => {
   const draft = {
     type: "draft.verified",
+    generation: 0,
     at: 39_000,
     position: 1,
     ids: [10, 12, 13],

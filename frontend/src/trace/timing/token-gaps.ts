@@ -9,10 +9,11 @@ export interface TokenGaps {
   worst: number;
 }
 
+const gapsOf = (times: number[]) => times.slice(1).map((time, index) => time - times[index]!);
+
 /** In µs, without a person's time to choose tokens. Null: there are fewer than two tokens. */
 export function tokenGaps(view: TraceView): TokenGaps | null {
-  const times = view.tokens.map(({ at }) => tookUntil(view, at));
-  const gaps = times.slice(1).map((time, index) => time - times[index]!);
+  const gaps = view.generations.flatMap(({ tokens }) => gapsOf(tokens.map(({ at }) => tookUntil(view, at))));
   gaps.sort((a, b) => a - b);
   if (!gaps.length) return null;
   const at = (index: number) => gaps[Math.max(0, index)]!;

@@ -46,7 +46,7 @@ it("names what no event covers", () => {
   const view = foldAll([
     { type: "request.accepted", at: 0, received_at: -2000, accepted_unix_us: 1 } as unknown as AnyEvent,
     { type: "gateway.checked", at: 1000, principal: "user:1", limits: [], duration_us: 3000 },
-    { type: "text.released", at: 9000, text: "a", num_tokens: 1 },
+    { type: "text.released", generation: 0, at: 9000, text: "a", num_tokens: 1 },
   ]);
   expect(firstText(view)!.parts.map(({ label, start, end }) => [label, end - start])).toEqual([
     ["Gateway: sign-in, limits, records", 3000],

@@ -2,7 +2,7 @@
 import type { StageId } from "../stages";
 import { browserMoments } from "../browser-clock";
 import { CHOICE, intervalTable } from "./intervals";
-import { firstTextUs, type Choice, type TraceView } from "../view";
+import { allReleases, firstTextUs, type Choice, type TraceView } from "../view";
 
 export const BETWEEN = "Between stages";
 
@@ -65,7 +65,7 @@ export interface FirstText {
 export function firstText(view: TraceView): FirstText | null {
   const { keydown, firstPaint } = browserMoments(view);
   const path = criticalPath(view);
-  const released = view.releases[0]?.at;
+  const released = allReleases(view)[0]?.at;
   const end = firstPaint ?? released;
   const start = path[0]?.start;
   if (end == null || start === undefined || end <= start) return null;

@@ -12,6 +12,7 @@ const score = (category: string, value: number, verdict: SafetyScore["verdict"])
 });
 const check = (verdict: SafetyChecked["verdict"], ...scores: SafetyScore[]): SafetyChecked => ({
   type: "safety.checked",
+  generation: 0,
   at: 68_000,
   layer: "input",
   classifier: "c",

@@ -58,13 +58,16 @@ function stageAtWork(view: TraceView): StageId {
   return view.inputCheck ? "safety" : "gateway";
 }
 
-/** Tokens per second between the first token and the last, without the time that a person took to choose. */
+/** Tokens per second between each generation's first token and its last, without the time that a person took to choose. */
 export function tokensPerSecond(view: TraceView): number | null {
-  const first = view.tokens[0];
-  const last = view.tokens.at(-1);
-  if (!first || !last) return null;
-  const us = last.at - first.at - waitedForChoice(view, first.at, last.at);
-  return us > 0 ? (view.tokens.length - 1) / (us / 1e6) : null;
+  let [num, us] = [0, 0];
+  for (const { tokens } of view.generations) {
+    const [first, last] = [tokens[0], tokens.at(-1)];
+    if (!first || !last) continue;
+    num += tokens.length - 1;
+    us += last.at - first.at - waitedForChoice(view, first.at, last.at);
+  }
+  return us > 0 ? num / (us / 1e6) : null;
 }
 
 const WRITERS: Record<StageId, (view: TraceView) => string | null> = {

@@ -4,7 +4,7 @@ import { count, counted, duration, seconds } from "../format";
 import { endOf, endOfMessage, type Ending, type SavedAnswer, type Outcome } from "../outcome";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
-import { firstTextUs, waitedForChoice, type TraceView } from "../view";
+import { allTokens, atLastGeneration, firstTextUs, waitedForChoice, type TraceView } from "../view";
 
 export interface Summary {
   /** The request's activity, or its end when it did not end by itself. */
@@ -27,17 +27,21 @@ const NO_ROOM = "cut: no room left";
 const ALL_WITHHELD = "withheld";
 
 export function summaryOfTrace(view: TraceView): Summary {
-  const num = view.tokens.length;
+  const num = allTokens(view).length;
   const speed = tokensPerSecond(view);
   const waited = waitedForChoice(view, 0, view.at);
   const ending = endOf(view);
-  return summary(ending, ending.outcome === "running" ? stateOf(view) : stateAfter(ending), [
-    num > 0 && counted(num, "token"),
-    firstTextAfter(firstTextUs(view)),
-    speed !== null && `${speed.toFixed(0)} tokens/s`,
-    waited > 0 && `waited ${duration(waited)} for your choice`,
-    flagged(view),
-  ]);
+  return summary(
+    ending,
+    ending.outcome === "running" ? stateOf(atLastGeneration(view)) : stateAfter(ending),
+    [
+      num > 0 && counted(num, "token"),
+      firstTextAfter(firstTextUs(view)),
+      speed !== null && `${speed.toFixed(0)} tokens/s`,
+      waited > 0 && `waited ${duration(waited)} for your choice`,
+      flagged(view),
+    ],
+  );
 }
 
 const firstTextAfter = (us: number | null) => us !== null && `${seconds(us)} to first text`;
@@ -49,7 +53,7 @@ function stateAfter({ outcome, cut, isAllWithheld }: Ending): string | null {
 }
 
 /** The finding of a check that flagged a text. */
-function flagged({ inputCheck, outputChecks }: TraceView): string | null {
+function flagged({ inputCheck, generations }: TraceView): string | null {
   const found = (check: SafetyChecked | null | undefined, what: string) =>
     check?.verdict === "flag"
       ? `${what} flagged: ${check.scores
@@ -57,7 +61,9 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
           .map(({ category }) => categoryWords(category))
           .join(", ")}, but allowed`
       : null;
-  const output = outputChecks.find(({ verdict }) => verdict === "flag");
+  const output = generations
+    .flatMap(({ outputChecks }) => outputChecks)
+    .find(({ verdict }) => verdict === "flag");
   return found(inputCheck, "message") ?? found(output, "answer");
 }
 

@@ -22,7 +22,7 @@ from webapp.traces.file.import_check import check
 from webapp.traces.library.copies import digests
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "logs"
-NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"]
+NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped", "two_generations"]
 INTEGERS = [0, -1, 1, 7, 400, 2**31 - 1, 2**31, 2**53 - 1, 2**53, 2**62]
 FLOATS = [0.0, -0.5, 0.5, 1.0, 5.0, -1e6, 1e6, 1e308, -1e308]
 
@@ -72,6 +72,8 @@ TWICE = lambda values: values * 2  # noqa: E731
         ("gateway.checked", {"limits": TWICE}),
         ("prompt.tokenized", {"pieces": []}),
         ("prefill.advanced", {"start": 10**6}),
+        ("generation.queued", {"generation": 1000}),
+        ("generation.queued", {"generation": -1}),
     ],
     ids=lambda value: value if isinstance(value, str) else ",".join(value),
 )
