@@ -233,7 +233,9 @@ def test_a_worker_told_to_stop_ends_its_answers_and_gives_back_what_waits(start:
     site = start(SIGHTGLASS_DRAIN_S="240")
     name = site.wait_for("ready") and site.name()
     # Long enough for what follows: the answer cannot end itself.
-    request_id = site.ask("Tell me a story about the sea.", max_tokens=1500, banned_token_ids=ENDS)
+    request_id = site.ask(
+        "Tell me a story about the sea.", max_tokens=1500, banned_token_ids=ENDS, stop_on_repetition=False
+    )
     site.wait_for_text(request_id)
     site.child.send(signal.SIGTERM)
     site.wait_for("draining")
