@@ -69,6 +69,12 @@ class Site:
         (key,) = self.client.scan_iter(f"{PREFIX}worker:*")
         return key.decode().removeprefix(worker_key(""))
 
+    def asks_for_messages(self) -> bool:
+        """Whether the worker waits for its queues in the server."""
+        own = str(self.client.connection_pool.connection_kwargs["db"])
+        clients = [each for each in self.client.client_list() if each["db"] == own]
+        return any(each["cmd"] == "brpop" and "b" in each["flags"] for each in clients)
+
     def wait_for(self, state: str) -> dict[str, str]:
         deadline = time.monotonic() + _START_S
         while (status := self.status()).get("state") != state:
@@ -239,9 +245,7 @@ def test_a_worker_told_to_stop_ends_its_answers_and_gives_back_what_waits(start:
     site.wait_for_text(request_id)
     site.child.send(signal.SIGTERM)
     site.wait_for("draining")
-    while any(
-        client["cmd"] == "brpop" and "b" in client["flags"] for client in site.client.client_list()
-    ):  # it still asks for a message
+    while site.asks_for_messages():
         time.sleep(0.05)
     site.ask("Sent to this worker.", queue=worker_queue(name))
     site.ask("Sent to any worker.")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from inference.eventlog.entry import end_of
 from inference.eventlog.event_log import Fenced
 from inference.protocol.codec import decode_generation
 from inference.protocol.events import (
@@ -223,7 +224,7 @@ def test_a_lost_second_generation_goes_on_with_its_own_prompt(request_: Request,
     events = with_second_prompt(request_)
     Request.objects.filter(pk=request_.pk).update(attempt=2)
     request_.refresh_from_db()
-    queue_generation(request_, events, len(events_of(request_)))
+    queue_generation(request_, events, end_of(services.event_log().read(request_.pk)))
     second = decode_generation(body(redis_client, GENERATE)[0])
     assert (second.generation, second.attempt, second.is_resumed) == (1, 2, False)
     assert second.prompt_ids == (*first.prompt_ids, 7)
