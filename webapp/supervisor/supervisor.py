@@ -24,11 +24,11 @@ from webapp.supervisor.product import Product
 
 _POLL_S = 0.1
 _START_TIMEOUT_S = 120.0
-_STOP_TIMEOUT_S = 3.5
+_STOP_TIMEOUT_S = 8.0
 """Time after which the remaining processes are killed. No request is open then, so nothing is lost."""
-_SETTLE_S = 2.5
+_SETTLE_S = 6.0
 """Time at a stop for open requests to be ended; the next start ends the rest."""
-_SHOW_S = 0.2
+_SHOW_S = 0.5
 """Time for the ends to reach the pages."""
 _WEB_S = 1.0
 """Time for the web server to stop; it would wait longer for pages with an open connection."""
