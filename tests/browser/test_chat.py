@@ -198,8 +198,8 @@ def test_what_was_sent_in_another_tab_is_there_when_this_one_is_looked_at(page: 
         page.evaluate("() => void window.open(location.href)")
     other = opened.value
     expect(other.get_by_test_id("user-message").filter(has_text="And a fourth.")).to_have_count(1)
-    write(other, "From the other tab.")
-    wait_until_written(other)
+    with other.expect_response(lambda answer: answer.request.method == "POST" and answer.url.endswith("/messages")):
+        write(other, "From the other tab.")
     other.close()
     page.evaluate("() => window.dispatchEvent(new Event('focus'))")
     expect(page.get_by_test_id("user-message").last).to_have_text("From the other tab.")

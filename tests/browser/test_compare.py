@@ -104,6 +104,7 @@ def test_two_runs_are_compared_token_by_token(page: Page, four_runs: str) -> Non
 def test_the_timelines_share_an_axis(page: Page, base: str, request_id: str) -> None:
     other = post(page, base, f"/api/requests/{request_id}/reruns", {})
     page.goto(f"{base}/reruns/{other['id']}")
+    expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended", timeout=30_000)
     page.get_by_role("link", name="Compare with the saved request").click()
     plot, shown = page.get_by_test_id("aligned-plot"), page.get_by_test_id("aligned-window")
     expect(shown).to_be_visible()
