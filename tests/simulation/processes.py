@@ -80,7 +80,7 @@ class Plant:
             self._log,
             WorldLock(self._world),  # type: ignore[arg-type]
         )
-        keeper = LeaseKeeper(self._leases)
+        keeper = LeaseKeeper(self._leases, name)
         return SimpleNamespace(name=name, log=self._log, leases=keeper, backend=backend, services=lambda: services)
 
     def _beat(self, name: str) -> None:
