@@ -68,21 +68,32 @@ class Processes:
         self.inference: list[Child] = []
         """All inference workers that were started."""
         self._manage("migrate", "--verbosity", "0")
-        self._keep(self._product.start_redis())
+        self.redis = self.start_redis()
         self.lifecycle = self.start_lifecycle()
-        self._keep(self._product.start_web())
+        self.web = self.start_web()
         self.client = httpx.Client(base_url=self._environment.address, timeout=240)
         self.wait_for("/healthz")
         sign_in_by_link(self.client, self._manage("signin_link").strip())
 
+    def start_redis(self) -> Child:
+        return self._keep(self._product.start_redis())
+
     def start_lifecycle(self) -> Child:
         return self._keep(self._product.start_lifecycle())
 
+    def start_web(self) -> Child:
+        return self._keep(self._product.start_web())
+
     def start_inference(self, state: str = "ready") -> Child:
         """Returns when its model is loaded, or whatever else is expected of it."""
+        child = self.add_inference()
+        until(lambda: any(worker["state"] == state for worker in self.workers()), 240)
+        return child
+
+    def add_inference(self) -> Child:
+        """Returns at once."""
         child = self._keep(self._product.start_inference())
         self.inference.append(child)
-        until(lambda: any(worker["state"] == state for worker in self.workers()), 240)
         return child
 
     def workers(self) -> list[dict[str, str]]:

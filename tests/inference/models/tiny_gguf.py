@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +57,14 @@ def write_tiny(
     fields: dict[str, Any] | None = None,
     changes: dict[str, np.ndarray | None] | None = None,
     architecture: str = "llama",
+    add_tokenizer: Callable[[gguf.GGUFWriter], None] | None = None,
 ) -> Path:
     """fields override metadata (None leaves one out); changes override tensors (None leaves one out)."""
     writer = gguf.GGUFWriter(path, architecture)
     for name, value in (_metadata() | (fields or {})).items():
         if value is not None:
             _add(writer, f"llama.{name}", value)
-    _add_tokenizer(writer)
+    (add_tokenizer or _add_tokenizer)(writer)
     for name, tensor in (tensors() | (changes or {})).items():
         if tensor is not None:
             _add_tensor(writer, name, tensor, quantization)
