@@ -36,17 +36,21 @@ WORKER_LOADS = f"{PREFIX}{{leases}}:loads"
 DRAINED_WORKERS = f"{PREFIX}drained"
 """Set: workers that an operator lets take no more requests. A worker reads it with each heartbeat."""
 GENERATE_QUEUES = f"{PREFIX}queues"
-"""Set: the names of the queues of generations that messages were sent to."""
+"""Sorted set: the queues of generations that messages were sent to, by unix time of the last one."""
+
+
+WORKER_QUEUES = "generate:worker:"
+"""The beginning of the names of all workers' own queues."""
 
 
 def model_queue(model: str, tokenizer_version: str) -> str:
     """Celery's queue that each worker of this model takes from while it has places."""
-    return f"generate:{model}:{tokenizer_version}"
+    return f"generate:model:{model}:{tokenizer_version}"
 
 
 def worker_queue(name: str) -> str:
     """Celery's queue of one worker: for requests whose prompt begins in its prefix cache."""
-    return f"generate:{name}"
+    return f"{WORKER_QUEUES}{name}"
 
 
 def recent_workers_key(principal: str, model: str) -> str:

@@ -17,7 +17,7 @@ from inference.backends.backend import Backend
 from inference.engine.loading import load_engine
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import EventLog
-from inference.eventlog.keys import DRAINED_WORKERS, GENERATE_QUEUES, model_queue, worker_key, worker_queue
+from inference.eventlog.keys import DRAINED_WORKERS, model_queue, worker_key, worker_queue
 from inference.eventlog.leases import RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
@@ -156,7 +156,6 @@ class Host:
             self._services.backend.stop(_STOPPED)
         if self._is_loaded.is_set():
             self._give_back()
-        self._client.srem(GENERATE_QUEUES, worker_queue(self.name))
         self._client.delete(worker_key(self.name))
 
     def _load(self) -> None:

@@ -200,6 +200,10 @@ class World:
 
     # Chance.
 
+    def token_hex(self, num_bytes: int) -> str:
+        """As `secrets` shows it to the product."""
+        return self.random.randbytes(num_bytes).hex()
+
     def chance(self, probability: float) -> bool:
         return probability > 0 and self.random.random() < probability
 

@@ -222,7 +222,7 @@ def _answers(client: redis.Redis) -> bool:
 
 def _forget_workers(client: redis.Redis) -> None:
     """Delete what the last run's workers left: heartbeats and queues. Their requests are ended."""
-    queues: set[str] = client.smembers(GENERATE_QUEUES)  # type: ignore[assignment]
+    queues: list[str] = client.zrange(GENERATE_QUEUES, 0, -1)  # type: ignore[assignment]
     for key in [*client.scan_iter(worker_key("*")), *queues, GENERATE_QUEUES, DRAINED_WORKERS]:
         client.delete(key)
 
