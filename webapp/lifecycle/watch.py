@@ -158,9 +158,9 @@ class Watch:
 
 def _put_back(request: Request) -> None:
     """Put back the fence, then a lease that is over: the next look at the leases carries the request on."""
-    with suppress(Fenced):  # the row has changed since it was read
+    with suppress(Fenced):  # a settlement fenced it, which may have died before it saved the row
         services.event_log().fence(request.pk, request.attempt)
-        services.leases().grant(request.pk, request.attempt, 0)
+    services.leases().grant(request.pk, request.attempt, 0)
 
 
 def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
