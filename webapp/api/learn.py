@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -29,6 +28,7 @@ from webapp.learn.chat import ChatBody, PackedChat, packed
 from webapp.learn.tasks import check_key
 from webapp.limits.window import is_within
 from webapp.probes.job import JobStatus, Overloaded, WorkerJob
+from webapp.registry.offered import default_id
 from webapp.requests import services
 
 _PATIENCE_S = {"queued": 60.0, "running": 300.0}
@@ -65,7 +65,7 @@ class Prices(Result):
 
 def show_prices(request: HttpRequest) -> Prices:
     """Show today's price of each kind of token."""
-    found = prices_in_force(settings.ENVIRONMENT.model_name, timezone.now().date())
+    found = prices_in_force(default_id(), timezone.now().date())
     if found is None:
         return Prices(prices=None)
     unit_prices = KindPrices(**found.unit_nano)
@@ -86,7 +86,7 @@ def show_wordpiece(request: HttpRequest) -> HttpResponse:
 def pack_chat(request: HttpRequest, body: ChatBody) -> PackedChat:
     """Pack each turn of a chat into its prompt, by the real assembler. 12 turns of 4,000 characters at most."""
     try:
-        prompt = services.prompt_services()
+        prompt = services.prompt_services(default_id())
         if found := body.problem(prompt.window):
             raise ApiError(400, "invalid", found[1], found[0])
         _count(user_id(request))

@@ -56,6 +56,7 @@ def write_tiny(
     fields: dict[str, Any] | None = None,
     changes: dict[str, np.ndarray | None] | None = None,
     architecture: str = "llama",
+    chat_template: str | None = None,
 ) -> Path:
     """fields override metadata (None leaves one out); changes override tensors (None leaves one out)."""
     writer = gguf.GGUFWriter(path, architecture)
@@ -63,6 +64,8 @@ def write_tiny(
         if value is not None:
             _add(writer, f"llama.{name}", value)
     _add_tokenizer(writer)
+    if chat_template is not None:
+        writer.add_chat_template(chat_template)
     for name, tensor in (tensors() | (changes or {})).items():
         if tensor is not None:
             _add_tensor(writer, name, tensor, quantization)
