@@ -113,6 +113,9 @@ _BEFORE_REMOVAL: dict[str, str] = {State.ENABLED: "Drain it, then retire it.", S
 
 
 def _begin_check(row: RegisteredModel, operator_id: int) -> None:
+    """Workers that run already may take the test generation, unless the model has moved."""
+    if row.state not in (State.ENABLED, State.DRAINED):
+        row.run += 1
     row.state, row.message, row.check_request_id, row.text = State.CHECKING, "", "", ""
     row.checker_id, row.check_begun_at = operator_id, timezone.now()
     row.first_token_ms = row.tokens_per_s = None
@@ -122,6 +125,7 @@ def _move(row: RegisteredModel, place: Place, operator_id: int) -> None:
     _refuse_configured(row)
     _refuse_default(row)
     row.path, row.url, row.key = place.path, place.url, place.key
+    row.state = State.RETIRED
     _begin_check(row, operator_id)
 
 
