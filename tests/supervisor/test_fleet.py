@@ -138,7 +138,7 @@ def test_a_database_that_is_away_changes_nothing(started: Started, monkeypatch: 
         raise DatabaseError("it is away")
 
     monkeypatch.setattr(fleet_module, "wanted", fail)
-    monkeypatch.setattr(fleet_module, "_LOOK_S", 0)
+    monkeypatch.setattr(fleet_module, "LOOK_S", 0)
     for _ in range(3):
         started.fleet.tend()
     assert started.running() == before
