@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -148,13 +149,25 @@ class ExperimentBody(Body):
 def experiment(request: HttpRequest, body: ExperimentBody) -> Answer[ExperimentOutcome | Waiting]:
     """Run an exhibit's experiment on the model: its outcome. 202: ask again.
 
-    429 `too_many`; 503 `no_weights` (the model is elsewhere), `no_worker`, `overloaded`.
+    429 `too_many`; 503 `no_weights` (the model is elsewhere, or not the default), `no_worker`, `overloaded`.
     """
     asked = body.request
+    _check_same_tokens(settings.ENVIRONMENT.model_name, default_id())
     if problem := asked.problem():
         raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
     payload = encode_request(Experiment(user=user_id(request), request=asked))
     return _asked(WorkerJob(experiment_key(payload), "inference.experiment"), payload, user_id(request))
+
+
+def _check_same_tokens(computed: str, shown: str) -> None:
+    """The page makes token ids with the default model, and the probe worker has the configured one. Raises ApiError."""
+    if computed != shown and _version(computed) != _version(shown):
+        why = f"The exhibits compute with {computed}, and {shown} has another tokenizer"
+        raise ApiError(503, "no_weights", f"{why}. An operator can make {computed} the default again.")
+
+
+def _version(model: str) -> str:
+    return services.prompt_services(model).tokenizer.version
 
 
 def _asked(job: WorkerJob, payload: str, user: int) -> Answer[Any]:

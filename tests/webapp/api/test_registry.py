@@ -14,6 +14,9 @@ from django.test import Client
 
 from inference.eventlog.keys import DRAINED_WORKERS
 from inference.tokenization.bundled import bundled_model
+from inference.tokenization.gguf_metadata import Metadata
+from inference.tokenization.tokenizer import Tokenizer
+from tests.inference.tokenization.test_vocabularies import folder
 from tests.webapp.at_once import called_during, on_postgres
 from tests.webapp.registered import CONFIGURED, beat, operator, registered
 from webapp.chat.models import Conversation
@@ -77,6 +80,16 @@ def test_a_new_model_waits_for_its_check_and_is_not_offered(olive: Client) -> No
     assert checked(olive.post("/api/conversations", {"model": "second"}, JSON), 404)["code"] == "unknown_model"
     assert post(olive, 409)["code"] == "model_exists"
     assert checked(olive.post("/api/registry/second/check"), 409)["code"] == "cannot_change"
+
+
+def test_a_folder_with_safetensors_is_read_by_its_tokenizer(
+    olive: Client, tmp_path: Path, metadata: Metadata, tokenizer: Tokenizer
+) -> None:
+    path = folder(tmp_path / "model", metadata, tokenizer)
+    (path / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
+    (path / "model.safetensors").touch()
+    row = post(olive, kind="safetensors", path=str(path))
+    assert (row["state"], row["tokenizer_version"] is None) == ("checking", False)
 
 
 def _folder(path: Path, **files: str) -> str:
