@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ import pytest
 from inference.tokenization.bundled import bundled_model
 from tests.browser.running import Running, descendants
 from tests.faults.conftest import until
+from tests.inference.backends.llama_server import KEY as SERVER_KEY
+from tests.inference.backends.llama_server import LlamaServer
 from tests.ports import free_port
 from tests.supervisor.test_restart import signed_in, signed_in_again, wait_until_settled
 from tests.webapp.registered import CONFIGURED, tiny
@@ -147,6 +149,36 @@ def test_a_model_that_cannot_work_fails_alone_and_tells_no_key(product: Running,
     assert "(hidden)" in told[2]
     for file in [*(product.data / "logs").iterdir(), *(product.data / "redis").rglob("*")]:
         assert file.is_dir() or KEY.encode() not in file.read_bytes(), file
+
+
+def test_a_remote_model_answers_by_its_key_which_nothing_tells(
+    product: Running, client: httpx.Client, model_path: Path
+) -> None:
+    with closing_server(model_path) as server:
+        row = add(client, "gpu", kind="remote", path=str(model_path), url=server.url, key=SERVER_KEY)
+        assert (row["state"], row["message"], row["has_key"]) == ("enabled", "", True)
+        answer = say(client, converse(client, "gpu"))
+        (begun,) = (event for event in answer if event["type"] == "generation.started")
+        assert begun["server"].startswith("llama.cpp")
+        told = f"{answer}{events(client, row['check_request_id'])}{client.get('/api/live').text}"
+        assert SERVER_KEY not in told
+
+        change(client, "gpu", state="drained")
+        assert change(client, "gpu", key="another")["state"] == "checking"
+        row = at_end_of_check(client, "gpu")
+        assert (row["state"], row["has_key"]) == ("failed", True)
+        assert "401" in row["message"] and "another" not in row["message"]
+    for log in (product.data / "logs").iterdir():
+        assert SERVER_KEY.encode() not in log.read_bytes(), log
+
+
+@contextmanager
+def closing_server(path: Path) -> Iterator[LlamaServer]:
+    server = LlamaServer(path)
+    try:
+        yield server
+    finally:
+        server.kill()
 
 
 def memory_of(pid: int) -> str:
