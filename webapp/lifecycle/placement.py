@@ -13,7 +13,7 @@ from inference.protocol.request import GenerationRequest
 from webapp.lifecycle import cache_peek
 from webapp.lifecycle.worker_choice import NUM_RECENT, Candidate, choose, worth_asking
 from webapp.requests import services
-from webapp.requests.workers import WorkerStatus, client, heartbeats_of
+from webapp.requests.workers import WorkerStatus, client, heartbeats
 
 _RECENT_EXPIRY_S = 3600
 """Longest time for which a prefix cache keeps a block at a client's wish."""
@@ -49,7 +49,7 @@ def unavailable(model: str, tokenizer_version: str) -> Failure | None:
 
     Raises RedisError.
     """
-    found = list(heartbeats_of(model).values())
+    found = [each for each in heartbeats().values() if each.model == model]
     failed = [each for each in found if each.state == "failed"]
     if not failed or len(failed) < len(found):
         return None
@@ -61,14 +61,14 @@ def num_places(model: str) -> int | None:
 
     Raises RedisError.
     """
-    found = [each.num_places for each in heartbeats_of(model).values() if each.state == "ready"]
+    found = [each.num_places for each in heartbeats().values() if each.state == "ready" and each.model == model]
     return sum(found) if found else None
 
 
 def _ready(model: str, tokenizer_version: str) -> dict[str, WorkerStatus]:
-    wanted = ("ready", tokenizer_version)
-    found = heartbeats_of(model).items()
-    return {name: each for name, each in found if (each.state, each.tokenizer) == wanted}
+    wanted = ("ready", model, tokenizer_version)
+    found = heartbeats().items()
+    return {name: each for name, each in found if (each.state, each.model, each.tokenizer) == wanted}
 
 
 def _candidates(model: str, tokenizer_version: str) -> list[Candidate]:
