@@ -97,8 +97,10 @@ class Environment:
     """
     model_name: str
     """`SIGHTGLASS_MODEL_NAME`, default `smollm2-135m-instruct`. The model's name, by which its prices are found."""
-    has_server: bool
-    """True if a remote back end generates the tokens."""
+    backend_url: str | None
+    """The remote back end that generates the tokens; None: the engine does."""
+    has_backend_key: bool
+    """True if the remote back end has a key. The site does not keep the key itself."""
     policy_path: Path | None
     """`SIGHTGLASS_SAFETY_POLICY`, default the bundled policy. A file of thresholds and replacement texts."""
     num_workers: int
@@ -186,7 +188,8 @@ def read_environment() -> Environment:
         database_url=_database_url(env.get("SIGHTGLASS_DATABASE_URL")),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
-        has_server=bool(env.get("SIGHTGLASS_BACKEND_URL")),
+        backend_url=env.get("SIGHTGLASS_BACKEND_URL") or None,
+        has_backend_key=bool(env.get("SIGHTGLASS_BACKEND_KEY")),
         policy_path=Path(policy) if policy else None,
         num_workers=_between("SIGHTGLASS_WORKERS", 1, 1, _MOST_WORKERS),
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),

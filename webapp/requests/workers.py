@@ -56,10 +56,21 @@ def workers() -> list[WorkerStatus] | None:
 def ready_workers(model: str) -> list[str] | None:
     """Names of the workers that have this model loaded; None when Redis cannot be reached."""
     try:
-        found = heartbeats()
+        found = heartbeats_of(model)
     except redis.RedisError:
         return None
-    return [name for name, status in found.items() if (status.state, status.model) == ("ready", model)]
+    return [name for name, status in found.items() if status.state == "ready"]
+
+
+def heartbeats_of(model: str) -> dict[str, WorkerStatus]:
+    """The state of each worker of a model by the worker's name. Raises RedisError."""
+    return {name: status for name, status in heartbeats().items() if status.model == model}
+
+
+def drained() -> set[str]:
+    """Names of workers that an operator lets take no more requests. Raises RedisError."""
+    found: Any = client().smembers(DRAINED_WORKERS)
+    return set(found)
 
 
 def is_alive(name: str) -> bool:
@@ -73,6 +84,12 @@ def set_drained(name: str, is_drained: bool) -> None:
         client().sadd(DRAINED_WORKERS, name)
     else:
         client().srem(DRAINED_WORKERS, name)
+
+
+def drain_all(model: str) -> None:
+    """Let all workers of a model take no more requests. Raises RedisError."""
+    for name in heartbeats_of(model):
+        set_drained(name, True)
 
 
 def suspect(name: str) -> None:
