@@ -125,6 +125,17 @@ export function checkSteps(model: RegisteredModel, workers: readonly WorkerStatu
   }));
 }
 
+/** A check that has ended since the last look, in a sentence; empty: none has. */
+export function endedText(before: readonly RegisteredModel[], now: readonly RegisteredModel[]): string {
+  const checked = before.filter(({ state }) => state === "checking").map(({ id }) => id);
+  const ended = now.filter(({ id, state }) => checked.includes(id) && ["enabled", "failed"].includes(state));
+  return ended
+    .map(({ name, state }) =>
+      state === "enabled" ? `${name} is enabled: its check ended well.` : `The check of ${name} failed.`,
+    )
+    .join(" ");
+}
+
 /** Something of the model is about to change by itself, and is worth looking at often. */
 export function isMoving({
   state,
