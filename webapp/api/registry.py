@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Literal
@@ -134,18 +134,14 @@ def change_model(request: HttpRequest, model: str, body: ModelChange) -> Registe
     operator = _check_operator(request)
     wanted = Change(body.state, body.is_default, body.num_workers, body.path, body.url, body.key)
     with _refusals("cannot_change"):
-        before = change.place_of(models.RegisteredModel.objects.get(pk=model))
-        row = change.change(model, wanted, _num_open(model), operator)
-    if change.place_of(row) != before:
-        drain_all(model)  # they have the former place: the check waits for new workers
-    return _Figures().shown(row)
+        return _after(model, lambda: change.change(model, wanted, _num_open(model), operator))
 
 
 def check_model(request: HttpRequest, model: str) -> RegisteredModel:
     """Check a model by a test generation, which enables it. 403 `forbidden`; 409 `cannot_change`."""
     operator = _check_operator(request)
     with _refusals("cannot_change"):
-        return _Figures().shown(change.ask_for_check(model, operator))
+        return _after(model, lambda: change.ask_for_check(model, operator))
 
 
 def delete_model(request: HttpRequest, model: str) -> None:
@@ -158,6 +154,15 @@ def delete_model(request: HttpRequest, model: str) -> None:
 def _check_operator(request: HttpRequest) -> int:
     checked_operator(request, PERMISSION, "Only operators with the permission to change models see the registry.")
     return user_id(request)
+
+
+def _after(model: str, act: Callable[[], models.RegisteredModel]) -> RegisteredModel:
+    """The model after a change. Workers of a run that is over take no more requests. Raises DoesNotExist."""
+    before = models.RegisteredModel.objects.get(pk=model)
+    row = act()
+    if row.run != before.run:
+        drain_all(model)
+    return _Figures().shown(row)
 
 
 @contextmanager

@@ -5,9 +5,10 @@ Knows nothing of workers: the supervisor starts and stops them as the rows say.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from webapp.registry.models import RegisteredModel
@@ -54,21 +55,24 @@ def register(model: str, place: Place, num_workers: int, checker_id: int) -> Reg
     row = RegisteredModel(pk=model, kind=place.kind, path=place.path, url=place.url, key=place.key)
     row.num_workers = num_workers
     _begin_check(row, checker_id)
-    with transaction.atomic():
-        if RegisteredModel.objects.select_for_update().filter(pk=model).exists():
-            raise ModelExists
-        row.save(force_insert=True)
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        raise ModelExists from None
     return row
 
 
 def change(model: str, wanted: Change, num_open: int, operator_id: int) -> RegisteredModel:
     """Change a model. num_open: its open requests. Raises BadField, CannotChange, DoesNotExist."""
-    before = place_of(RegisteredModel.objects.get(pk=model))
-    place = wanted.place_of(RegisteredModel.objects.get(pk=model))
+    found = RegisteredModel.objects.get(pk=model)
+    before, place = place_of(found), wanted.place_of(found)
     if place != before:
         place.check()  # without the lock: it reads files
     with transaction.atomic():
-        row = RegisteredModel.objects.select_for_update().get(pk=model)
+        rows = {each.pk: each for each in RegisteredModel.objects.select_for_update().order_by("pk")}
+        if (row := rows.get(model)) is None:
+            raise RegisteredModel.DoesNotExist
         if place_of(row) != before:
             raise CannotChange("Another operator has changed this model meanwhile. Look again.")
         if place != before:
@@ -78,7 +82,7 @@ def change(model: str, wanted: Change, num_open: int, operator_id: int) -> Regis
         if wanted.state is not None:
             _set_state(row, wanted.state, num_open, operator_id)
         if wanted.is_default is not None:
-            _set_default(row, wanted.is_default)
+            _set_default(row, wanted.is_default, rows.values())
         row.save()
     return row
 
@@ -113,6 +117,9 @@ _BEFORE_REMOVAL: dict[str, str] = {State.ENABLED: "Drain it, then retire it.", S
 
 
 def _begin_check(row: RegisteredModel, operator_id: int) -> None:
+    """Workers that run already may take the test generation, unless the model has moved."""
+    if row.state not in (State.ENABLED, State.DRAINED):
+        row.run += 1
     row.state, row.message, row.check_request_id, row.text = State.CHECKING, "", "", ""
     row.checker_id, row.check_begun_at = operator_id, timezone.now()
     row.first_token_ms = row.tokens_per_s = None
@@ -122,6 +129,7 @@ def _move(row: RegisteredModel, place: Place, operator_id: int) -> None:
     _refuse_configured(row)
     _refuse_default(row)
     row.path, row.url, row.key = place.path, place.url, place.key
+    row.state = State.RETIRED
     _begin_check(row, operator_id)
 
 
@@ -174,15 +182,16 @@ def _retire(row: RegisteredModel, num_open: int) -> None:
     row.state = State.RETIRED
 
 
-def _set_default(row: RegisteredModel, is_default: bool) -> None:
+def _set_default(row: RegisteredModel, is_default: bool, rows: Iterable[RegisteredModel]) -> None:
     if not is_default:
         _refuse_default(row)
         return
     if row.state != State.ENABLED:
         raise CannotChange(f"This model is {row.state}. Only an enabled one can be the default.")
-    for former in RegisteredModel.objects.select_for_update().filter(is_default=True).exclude(pk=row.pk):
-        former.is_default = False
-        former.save()
+    for former in rows:
+        if former.is_default and former is not row:
+            former.is_default = False
+            former.save()
     row.is_default = True
 
 

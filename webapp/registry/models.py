@@ -8,7 +8,16 @@ from django.conf import settings
 from django.db import models
 
 MAX_WORKERS = 8
-FACTS = ("check_request_id", "checker", "check_begun_at", "checked_at", "first_token_ms", "tokens_per_s", "text")
+FACTS = (
+    "run",
+    "check_request_id",
+    "checker",
+    "check_begun_at",
+    "checked_at",
+    "first_token_ms",
+    "tokens_per_s",
+    "text",
+)
 """Fields that a check writes."""
 
 
@@ -46,6 +55,8 @@ class RegisteredModel(models.Model):
     is_configured = models.BooleanField(default=False)
     """It is the model of SIGHTGLASS_MODEL, whose workers start with the product."""
     num_workers = models.PositiveSmallIntegerField(default=1)
+    run = models.PositiveIntegerField(default=0)
+    """Counts up where its workers must start anew: those of an earlier run may have another file, address or key."""
     message = models.TextField(blank=True)
     """Why the last check failed."""
     check_request_id = models.CharField(max_length=32, blank=True)

@@ -13,7 +13,7 @@ from webapp.supervisor.child import Child
 from webapp.supervisor.model_workers import ModelWorker, wanted
 from webapp.supervisor.part import Part
 
-_LOOK_S = 1.0
+LOOK_S = 1.0
 """Interval between looks at the registry: one short query."""
 
 
@@ -39,7 +39,7 @@ class Fleet:
             part.keep(self._say)
         self._leaving = [child for child in self._leaving if child.exit_status is None]
         if time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + _LOOK_S
+            self._next_look = time.monotonic() + LOOK_S
             self._look()
 
     def follow(self, workers: Sequence[ModelWorker]) -> None:

@@ -14,11 +14,13 @@ _OF_THE_CONFIGURED_MODEL = {"SIGHTGLASS_BACKEND_URL", "SIGHTGLASS_BACKEND_KEY", 
 
 @dataclass(frozen=True)
 class ModelWorker:
-    """One worker of an added model. Another place makes it another worker."""
+    """One worker of an added model."""
 
     model: str
     number: int
     """From 1."""
+    run: int
+    """In another run it is another worker."""
     path: str
     url: str
     key: str = field(repr=False)
@@ -47,7 +49,7 @@ def wanted() -> list[ModelWorker]:
     """The workers that should run now. Raises DatabaseError."""
     rows = RegisteredModel.objects.filter(is_configured=False, state__in=_RUNNING)
     return [
-        ModelWorker(row.pk, number, row.path, row.url, row.key, row.num_workers)
+        ModelWorker(row.pk, number, row.run, row.path, row.url, row.key, row.num_workers)
         for row in rows
         for number in range(1, row.num_workers + 1)
     ]

@@ -103,7 +103,8 @@ def _add_tokenizer(writer: gguf.GGUFWriter) -> None:
     letters = byte_letters()
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("smollm")
-    writer.add_token_list([*letters, "<|im_end|>"])
+    merged = letters[0] + letters[1]  # in place of the byte 255, which no text has
+    writer.add_token_list([*letters[:-1], merged, "<|im_end|>"])
     writer.add_token_types([gguf.TokenType.NORMAL] * NUM_BYTES + [gguf.TokenType.CONTROL])
     writer.add_token_merges([f"{letters[0]} {letters[1]}"])
     writer.add_bos_token_id(END)

@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
                 ('is_default', models.BooleanField(default=False)),
                 ('is_configured', models.BooleanField(default=False)),
                 ('num_workers', models.PositiveSmallIntegerField(default=1)),
+                ('run', models.PositiveIntegerField(default=0)),
                 ('message', models.TextField(blank=True)),
                 ('check_request_id', models.CharField(blank=True, max_length=32)),
                 ('check_begun_at', models.DateTimeField(null=True)),
