@@ -76,6 +76,8 @@ class RerunHead(Result):
 
     id: str
     created_at: datetime
+    model: str
+    """Runs the prompt; it may be another one than the saved request's."""
     seeds: Literal["same", "fresh"]
     n: int
     grid: Grid
@@ -95,7 +97,6 @@ class RerunSet(RerunHead):
     request_id: str | None
     """The saved request; null: it is gone."""
     title: str
-    model: str
     params: SamplingParams
     prompt: PromptCheck
     runs: list[Run]
@@ -254,6 +255,7 @@ def _head(rerun: models.Rerun, runs: list[models.Run]) -> dict[str, Any]:
     return {
         "id": rerun.pk,
         "created_at": rerun.created_at,
+        "model": rerun.model,
         "seeds": rerun.seeds,
         "n": rerun.n,
         "grid": msgspec.convert(rerun.grid, Grid),
@@ -268,7 +270,6 @@ def _shown(rerun: models.Rerun) -> RerunSet:
         **_head(rerun, runs),
         request_id=rerun.original_id,
         title=rerun.title,
-        model=rerun.model,
         params=msgspec.convert(rerun.params, SamplingParams),
         prompt=msgspec.convert(rerun.prompt_check, PromptCheck),
         runs=[_run(rerun, run) for run in runs],

@@ -1561,6 +1561,8 @@ export interface RequestSummary {
 export interface RerunHead {
   id: string;
   created_at: string;
+  /** Runs the prompt; it may be another one than the saved request's. */
+  model: string;
   seeds: "fresh" | "same";
   n: number;
   grid: Grid;
@@ -1586,6 +1588,8 @@ export interface RerunPlan {
 export interface RerunSet {
   id: string;
   created_at: string;
+  /** Runs the prompt; it may be another one than the saved request's. */
+  model: string;
   seeds: "fresh" | "same";
   n: number;
   grid: Grid;
@@ -1594,7 +1598,6 @@ export interface RerunSet {
   /** The saved request; null: it is gone. */
   request_id: string | null;
   title: string;
-  model: string;
   params: SamplingParams;
   prompt: PromptCheck;
   runs: Run[];
