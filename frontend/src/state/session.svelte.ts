@@ -16,17 +16,12 @@ export function askInSilence(numEvents: () => number, ask: () => void): () => vo
 }
 
 /** A model's worker: one that is loading, else any. */
-function workerOf({ id }: Pick<Model, "id">, workers: readonly WorkerStatus[]): WorkerStatus | undefined {
+export function workerOf(
+  { id }: Pick<Model, "id">,
+  workers: readonly WorkerStatus[],
+): WorkerStatus | undefined {
   const own = workers.filter(({ model }) => model === id);
   return own.find(({ state }) => state === "loading") ?? own[0];
-}
-
-/** Why no worker takes the model's messages now, in a few words; empty: one does. */
-export function waitText(model: Model, workers: readonly WorkerStatus[]): string {
-  if (model.is_ready) return "";
-  const worker = workerOf(model, workers);
-  if (worker?.state === "loading") return `loading: ${Math.round(Number(worker.progress) * 100)}\u00a0%`;
-  return worker?.state === "failed" ? "it did not load" : "no worker is ready";
 }
 
 export class SessionState {

@@ -46,7 +46,7 @@ export class Chat {
   isClosed = false;
   private opening: Promise<void> | null = null;
   /** The change to another model, until the server has it. */
-  private choosing: Promise<unknown> | null = null;
+  choosing: Promise<unknown> | null = null;
 
   constructor(
     private readonly socket: Socket,
@@ -187,7 +187,7 @@ export class Chat {
     });
   }
 
-  private get asking(): Asking {
+  get asking(): Asking {
     return { params: $state.snapshot(this.params), n: this.n };
   }
 
@@ -285,36 +285,6 @@ export class Chat {
       const { message, setting } = refusalOf(error);
       this.problem = { message: `The settings were not saved: ${message}`, setting };
     }
-  }
-
-  /** Have another model answer the next messages. Settings that are the former one's own become the new one's. */
-  async choose(model: Defaults, former: Defaults | undefined): Promise<void> {
-    await this.opened();
-    const { conversation } = this;
-    const before = { model: this.model, params: this.params, systemPrompt: this.systemPrompt };
-    Object.assign(this, { model: model.id, ...this.settingsWith(model, former) });
-    this.problem = null;
-    if (!conversation) return;
-    const change = { model: model.id, ...this.asking, system_prompt: this.systemPrompt };
-    const choosing = (this.choosing = api.changeConversation(conversation.id, change));
-    try {
-      await choosing;
-      Object.assign(conversation, { model: model.id, system_prompt: change.system_prompt });
-    } catch (error) {
-      if (this.choosing === choosing) Object.assign(this, before);
-      const { message, setting } = refusalOf(error);
-      this.problem = { message: `The model was not changed: ${message}`, setting };
-    }
-    if (this.choosing === choosing) this.choosing = null;
-  }
-
-  private settingsWith(model: Defaults, former: Defaults | undefined) {
-    const isUsual = JSON.stringify(this.params) === JSON.stringify(former?.default_params);
-    const isUsualPrompt = this.systemPrompt === former?.default_system_prompt;
-    return {
-      params: isUsual ? { ...model.default_params } : this.params,
-      systemPrompt: isUsualPrompt ? model.default_system_prompt : this.systemPrompt,
-    };
   }
 
   /** Answer the question again. isFresh: with a new seed, even if the settings name one. */

@@ -7,6 +7,7 @@ import { UNREACHABLE } from "../../transport/api";
 import { FakeSocket } from "../../transport/fake-socket";
 import { Socket } from "../../transport/socket";
 import { Chat, MOST_TRACES } from "./chat.svelte";
+import { chooseModel } from "./model-choice";
 import { Outboxes } from "./outbox.svelte";
 
 const message = (id: string, parent_id: string | null): Message => ({
@@ -108,7 +109,7 @@ function end(place: number) {
 
 it("begins a conversation with the chosen model and its own settings", async () => {
   const other = newChat(null);
-  await other.choose(BIG, SMALL);
+  await chooseModel(other, BIG, SMALL);
   expect([other.params.temperature, other.systemPrompt]).toEqual([0.9, "Be kind."]);
   await other.send("Hello", 0);
   const created = asked.findLast(({ path }) => path === "/api/conversations")!;
@@ -123,7 +124,7 @@ it("begins a conversation with the chosen model and its own settings", async () 
 it("keeps settings of the user's own with another model", async () => {
   chat.params = { ...chat.params, top_k: 7 };
   chat.systemPrompt = "Rhyme.";
-  await chat.choose(BIG, SMALL);
+  await chooseModel(chat, BIG, SMALL);
   expect(asked.at(-1)).toMatchObject({
     path: "/api/conversations/c",
     body: { model: "big", system_prompt: "Rhyme.", params: { top_k: 7 } },
@@ -132,7 +133,7 @@ it("keeps settings of the user's own with another model", async () => {
 
 it("sends a message to the chosen model, once the server has the choice", async () => {
   holding = "/conversations/c";
-  const choosing = chat.choose(BIG, SMALL);
+  const choosing = chooseModel(chat, BIG, SMALL);
   const sending = chat.send("And now?", 0);
   await vi.waitFor(() => expect(held).toHaveLength(1));
   expect(asked.at(-1)!.path).toBe("/api/conversations/c");
@@ -144,7 +145,7 @@ it("sends a message to the chosen model, once the server has the choice", async 
 
 it("stays with its model where another one is refused, and sends no message that meant the other", async () => {
   holding = "/conversations/c";
-  const choosing = chat.choose(BIG, SMALL);
+  const choosing = chooseModel(chat, BIG, SMALL);
   const sending = chat.send("And now?", 0);
   await vi.waitFor(() => expect(held).toHaveLength(1));
   held[0]!.answer(new Response('{"error": {"code": "unknown_model", "message": "No."}}', { status: 404 }));
