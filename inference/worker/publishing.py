@@ -13,6 +13,7 @@ import redis
 
 from inference.backends.backend import Backend
 from inference.eventlog.clock import unix_us
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import snapshot_history_key, snapshot_key, snapshot_workers_key
 from inference.protocol.snapshot import HISTORY_S, SILENT_S, WorkerSnapshot, encode_snapshot
 from inference.worker.device_memory import device_memory
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SOCKET_TIMEOUT_S = 2
+_TIMEOUT_S = 2
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Publisher:
 
     def run(self, redis_url: str, is_stopping: Event) -> None:
         """Publish until the worker stops, and a last time then. Trouble is logged once, and ends nothing."""
-        client = redis.Redis.from_url(redis_url, socket_timeout=_SOCKET_TIMEOUT_S)
+        client = connect(redis_url, timeout_s=_TIMEOUT_S)
         is_lost, is_over = False, False
         while not is_over:
             # Whole seconds, so that the snapshots of several workers can be added up.

@@ -11,6 +11,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import GENERATE_QUEUES
 
 _TIMEOUT_S = 2
@@ -51,4 +52,4 @@ def drop_generate_queue(name: str) -> None:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S)
+    return connect(settings.ENVIRONMENT.redis_url, timeout_s=_TIMEOUT_S)

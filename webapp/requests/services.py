@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from django.conf import settings
-from redis import Redis
 
+from inference.eventlog.connections import connect
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.leases import Leases, RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
@@ -19,9 +19,6 @@ from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import Assembler
 from webapp.requests.model_entry import ModelEntry, entry_of
 from webapp.safety.in_force import saved_policy
-
-_TIMEOUT_S = 5
-"""Longest wait for Redis's answer about a lease."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ def event_log() -> EventLog:
 
 @cache
 def leases() -> Leases:
-    return RedisLeases(Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S))
+    return RedisLeases(connect(settings.ENVIRONMENT.redis_url))
 
 
 @cache
