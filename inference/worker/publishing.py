@@ -6,7 +6,7 @@ import logging
 import time
 from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import redis
@@ -78,7 +78,7 @@ class Publisher:
 
 def publish(client: redis.Redis, snapshot: WorkerSnapshot) -> None:
     """Write the snapshot as the worker's last, and add it to the history without its requests. Raises RedisError."""
-    name, now_s = snapshot.worker, time.time()
+    name, now_s = snapshot.worker, redis_seconds(client)
     brief = msgspec.structs.replace(snapshot, work=msgspec.structs.replace(snapshot.work, requests=()))
     pipeline = client.pipeline()
     pipeline.zadd(snapshot_workers_key(), {name: now_s})
@@ -88,6 +88,12 @@ def publish(client: redis.Redis, snapshot: WorkerSnapshot) -> None:
     pipeline.xadd(snapshot_history_key(name), {"snapshot": encode_snapshot(brief)}, maxlen=HISTORY_S)
     pipeline.expire(snapshot_history_key(name), HISTORY_S)
     pipeline.execute()
+
+
+def redis_seconds(client: redis.Redis) -> int:
+    """Return the time by Redis's clock: the clocks of two workers' machines may differ. Raises RedisError."""
+    now: Any = client.time()
+    return int(now[0])
 
 
 def resident_bytes() -> int | None:
