@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "inference.protocol": set(),
     "inference.eventlog": {"inference.protocol"},
     "inference.logs": set(),
-    "inference.queue": {"inference.logs"},
+    "inference.queue": {"inference.eventlog", "inference.logs"},
     "inference.modelfiles": set(),
     "inference.sandbox": set(),
     "inference.tokenization": {"inference.protocol", "inference.modelfiles", "inference.sandbox"},

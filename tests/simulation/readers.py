@@ -302,16 +302,6 @@ class _Traces:
         return SharedTrace(frames) if frames else None
 
 
-def fake_redis() -> Any:
-    """In place of redis.asyncio in the hub's module: the client is what the Hub was given for an address."""
-    pool = SimpleNamespace(from_url=lambda streams, **_: streams)
-    return SimpleNamespace(
-        BlockingConnectionPool=pool,
-        Redis=SimpleNamespace(from_pool=lambda streams: streams),
-        RedisError=redis.RedisError,
-    )
-
-
 def _finish(future: asyncio.Future[Any], value: Any) -> None:
     if not future.done():
         future.set_result(value)

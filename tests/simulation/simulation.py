@@ -28,7 +28,7 @@ from tests.simulation.faults import Faults
 from tests.simulation.fleet import Fleet
 from tests.simulation.processes import Plant, preparation
 from tests.simulation.questions import MODEL, Question
-from tests.simulation.readers import Web, WorldLoop, fake_redis
+from tests.simulation.readers import Web, WorldLoop
 from tests.simulation.server import Server, Wire
 from tests.simulation.waiting import WorldQueue
 from tests.simulation.world import Process, Thread, World
@@ -136,7 +136,7 @@ class Simulation:
         self._install_fleet(patch)
         patch.setattr(watch, "keep_up", lambda: 0)
         patch.setattr(generation, "Job", self._job)
-        patch.setattr(stream_hub, "redis", fake_redis())
+        patch.setattr(stream_hub, "connect_async", lambda streams, **_: streams)
         for name, value in self._web.patched().items():
             patch.setattr(stream, name, value)
         for app in (site_app, inference_app.app):

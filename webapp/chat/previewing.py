@@ -15,6 +15,7 @@ import redis
 from django.conf import settings
 from django.utils import timezone
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX, model_queue, worker_queue
 from inference.protocol.events import Dropped, Segment
 from inference.protocol.request import SamplingParams, Usage
@@ -156,4 +157,4 @@ def _one_at_a_time(user_id: int) -> Iterator[None]:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

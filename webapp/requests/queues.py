@@ -12,6 +12,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import GENERATE_QUEUES, WORKER_QUEUES
 from webapp.requests.workers import is_alive
 
@@ -59,4 +60,4 @@ def drop_lost_queues() -> None:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S)
+    return connect(settings.ENVIRONMENT.redis_url, timeout_s=_TIMEOUT_S)

@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from django.conf import settings
-from redis import Redis
 
+from inference.eventlog.connections import connect
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.leases import Leases, RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
@@ -24,8 +24,6 @@ from webapp.registry.offered import find
 from webapp.requests.model_entry import ModelEntry, entry_of
 from webapp.safety.in_force import saved_policy
 
-_TIMEOUT_S = 5
-"""Longest wait for Redis's answer about a lease."""
 _MOST_TOKENIZERS = 8
 """Models whose tokenizer and template stay loaded. One takes some 50 MB, with a process for its template."""
 _TOKENIZER_FILES = (
@@ -57,7 +55,7 @@ def event_log() -> EventLog:
 
 @cache
 def leases() -> Leases:
-    return RedisLeases(Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S))
+    return RedisLeases(connect(settings.ENVIRONMENT.redis_url))
 
 
 @cache

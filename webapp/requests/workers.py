@@ -8,6 +8,7 @@ from typing import Any, Literal
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import DRAINED_WORKERS, worker_key
 from webapp.gateway.structs import Result
 
@@ -103,5 +104,4 @@ def suspect(name: str) -> None:
 @cache
 def client() -> redis.Redis:
     """The connection for what workers tell of themselves. It decodes responses."""
-    url = settings.ENVIRONMENT.redis_url
-    return redis.Redis.from_url(url, decode_responses=True, socket_timeout=_TIMEOUT_S)
+    return connect(settings.ENVIRONMENT.redis_url, decode_responses=True, timeout_s=_TIMEOUT_S)

@@ -17,6 +17,7 @@ from webapp.environment import ROOT, Environment
 from webapp.requests.workers import PLACES_OF_ONE
 from webapp.supervisor.child import Child
 from webapp.supervisor.model_workers import ModelWorker
+from webapp.supervisor.roles import environment_of
 from webapp.supervisor.runtime import PREFIX, RuntimeFolder
 
 _MAX_MEMORY = "512mb"
@@ -93,7 +94,8 @@ class Product:
     def start_model_worker(self, worker: ModelWorker) -> Child:
         """Start an inference worker of an added model. It alone gets the key of the model's server."""
         command = _celery(worker.name, "inference.worker.app", None, PLACES_OF_ONE)
-        return self._start(worker.name, command, self.logs / f"{worker.name}.log", worker.environment(self._env))
+        environment = worker.environment(environment_of("inference", self._env))
+        return self._start(worker.name, command, self.logs / f"{worker.name}.log", environment)
 
     def start_probes(self) -> Child:
         return self._worker("probes", "inference.worker.probe_app", "probes", 1)
@@ -129,7 +131,8 @@ class Product:
         return self._child(name, _celery(name, app, queues, num_threads))
 
     def _child(self, name: str, command: Sequence[str | Path]) -> Child:
-        return self._start(name, command, self.logs / f"{name}.log", self._env)
+        environment = environment_of(name.partition("-")[0], self._env)
+        return self._start(name, command, self.logs / f"{name}.log", environment)
 
 
 def _celery(name: str, app: str, queues: str | None, num_threads: int) -> list[str]:

@@ -13,6 +13,7 @@ import redis
 from django.db import DatabaseError
 from kombu.exceptions import OperationalError
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import DRAINED_WORKERS, GENERATE_QUEUES, worker_key
 from inference.protocol.failures import SERVICE_STOPPED
 from webapp.supervisor.checks import CannotStart
@@ -78,7 +79,7 @@ class Supervisor:
                 child.send(signal.SIGKILL)
 
     def _start(self) -> None:
-        client = redis.Redis.from_url(self._product.redis_url, decode_responses=True)
+        client = connect(self._product.redis_url, decode_responses=True)
         self._start_redis(client)
         _forget_workers(client)
         if num_left := end_leftovers(self._product.redis_url, SERVICE_STOPPED):
