@@ -28,7 +28,7 @@ from webapp.traces import store
 
 _PATIENCE_S = 0.5
 _T = TypeVar("_T")
-_LOG = log_key("")
+_LOG, _END = log_key("*").split("*")
 
 
 class _Selector(selectors.BaseSelector):
@@ -151,7 +151,8 @@ class Streams:
         return [(b"%d-0" % self._num_wakes, {})] if self._num_wakes > after else []
 
     def _entries(self, key: str, after: int) -> list[Any]:
-        return [_row(entry) for entry in self._server.stored.log.entries(key.removeprefix(_LOG), after)]
+        request_id = key.removeprefix(_LOG).removesuffix(_END)
+        return [_row(entry) for entry in self._server.stored.log.entries(request_id, after)]
 
 
 class Web:
