@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from inference.eventlog.address import BadAddress, check_address
 from inference.logs.lines import LogFormat, parse_log_format
 from inference.tokenization.bundled import bundled_model
 
@@ -80,12 +81,13 @@ class Environment:
     """`PORT`, default `8000`. The port on which the site listens."""
     data: Path
     """`SIGHTGLASS_DATA`, default `data` beside the code. The folder that holds everything that is written."""
-    redis_url: str
+    redis_url: str = field(repr=False)
     """`SIGHTGLASS_REDIS_URL`, default `redis://127.0.0.1:6379/0`. The Redis server of the queues and the event logs.
 
-    `make up` starts a server of its own and sets this variable for its processes.
+    `make up` starts a server of its own and sets this variable for its processes. [Production](#production) has the
+    addresses with a password, with TLS and of Sentinels.
     """
-    database_url: str | None
+    database_url: str | None = field(repr=False)
     """`SIGHTGLASS_DATABASE_URL`, default SQLite in the data folder. A PostgreSQL database.
 
     Its form is `postgres://user:password@host:port/name?sslmode=…`. It needs `psycopg[binary]`.
@@ -97,8 +99,10 @@ class Environment:
     """
     model_name: str
     """`SIGHTGLASS_MODEL_NAME`, default `smollm2-135m-instruct`. The model's name, by which its prices are found."""
-    has_server: bool
-    """True if a remote back end generates the tokens."""
+    backend_url: str | None
+    """The remote back end that generates the tokens; None: the engine does."""
+    has_backend_key: bool
+    """True if the remote back end has a key. The site does not keep the key itself."""
     policy_path: Path | None
     """`SIGHTGLASS_SAFETY_POLICY`, default the bundled policy. A file of thresholds and replacement texts."""
     num_workers: int
@@ -143,7 +147,7 @@ class Environment:
 
     Its fields are time, level, logger, message and process, and the request's id where one is at hand.
     """
-    secret_key: str
+    secret_key: str = field(repr=False)
     """`SIGHTGLASS_SECRET_KEY`, default made once in the data folder. The key that signs sessions and forms."""
     former_keys: list[str] = field(repr=False)
     """`SIGHTGLASS_SECRET_KEY_FALLBACKS`, default none. Former keys, separated by commas, whose signatures still count.
@@ -182,11 +186,12 @@ def read_environment() -> Environment:
         host=host,
         port=_number("PORT", 8000),
         data=data,
-        redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
+        redis_url=_redis_url(env.get("SIGHTGLASS_REDIS_URL") or "redis://127.0.0.1:6379/0"),
         database_url=_database_url(env.get("SIGHTGLASS_DATABASE_URL")),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
-        has_server=bool(env.get("SIGHTGLASS_BACKEND_URL")),
+        backend_url=env.get("SIGHTGLASS_BACKEND_URL") or None,
+        has_backend_key=bool(env.get("SIGHTGLASS_BACKEND_KEY")),
         policy_path=Path(policy) if policy else None,
         num_workers=_between("SIGHTGLASS_WORKERS", 1, 1, _MOST_WORKERS),
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
@@ -225,6 +230,13 @@ def _between(name: str, default: int, least: int, most: int) -> int:
     if not least <= found <= most:
         raise SystemExit(f"sightglass: {name} is {found}; use {least} to {most}.")
     return found
+
+
+def _redis_url(url: str) -> str:
+    try:
+        return check_address(url)
+    except BadAddress as error:
+        raise SystemExit(f"sightglass: SIGHTGLASS_REDIS_URL cannot be used: {error}.") from None
 
 
 def _database_url(url: str | None) -> str | None:

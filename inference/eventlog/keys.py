@@ -1,4 +1,7 @@
-"""The names of a request's keys in Redis and the form of a log entry. Knows nothing of connections."""
+"""The names of a request's keys in Redis and the form of a log entry. Knows nothing of connections.
+
+Keys that one script or transaction uses have the same text in braces: a Cluster keeps them in one slot.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,22 @@ from collections.abc import Mapping
 from inference.eventlog.entry import Entry
 
 PREFIX = "sightglass:"
+_SNAPSHOTS = f"{PREFIX}{{snapshots}}"
 
 
 def log_key(request_id: str) -> str:
     """Stream: one entry per frame, entry id `<last seq>-0`."""
-    return f"{PREFIX}log:{request_id}"
+    return f"{PREFIX}log:{{{request_id}}}"
 
 
 def meta_key(request_id: str) -> str:
     """Hash: attempt, seq, digest, cancelled, claim:<attempt>, writer:<name>."""
-    return f"{PREFIX}log:{request_id}:meta"
+    return f"{log_key(request_id)}:meta"
 
 
 def commands_key(request_id: str) -> str:
     """List: the commands to an answer in step mode, oldest first."""
-    return f"{PREFIX}log:{request_id}:commands"
+    return f"{log_key(request_id)}:commands"
 
 
 LEASES = f"{PREFIX}{{leases}}:deadlines"
@@ -36,17 +40,21 @@ WORKER_LOADS = f"{PREFIX}{{leases}}:loads"
 DRAINED_WORKERS = f"{PREFIX}drained"
 """Set: workers that an operator lets take no more requests. A worker reads it with each heartbeat."""
 GENERATE_QUEUES = f"{PREFIX}queues"
-"""Set: the names of the queues of generations that messages were sent to."""
+"""Sorted set: the queues of generations that messages were sent to, by unix time of the last one."""
+
+
+WORKER_QUEUES = "generate:worker:"
+"""The beginning of the names of all workers' own queues."""
 
 
 def model_queue(model: str, tokenizer_version: str) -> str:
     """Celery's queue that each worker of this model takes from while it has places."""
-    return f"generate:{model}:{tokenizer_version}"
+    return f"generate:model:{model}:{tokenizer_version}"
 
 
 def worker_queue(name: str) -> str:
     """Celery's queue of one worker: for requests whose prompt begins in its prefix cache."""
-    return f"generate:{name}"
+    return f"{WORKER_QUEUES}{name}"
 
 
 def recent_workers_key(principal: str, model: str) -> str:
@@ -61,17 +69,17 @@ def worker_key(name: str) -> str:
 
 def snapshot_key(worker: str) -> str:
     """String: the worker's last WorkerSnapshot as JSON. Expires when the worker falls silent."""
-    return f"{PREFIX}snapshot:{worker}"
+    return f"{_SNAPSHOTS}:last:{worker}"
 
 
 def snapshot_history_key(worker: str) -> str:
     """Stream: the worker's snapshots of the last 15 minutes without their requests, in the field `snapshot`."""
-    return f"{PREFIX}snapshots:{worker}"
+    return f"{_SNAPSHOTS}:history:{worker}"
 
 
 def snapshot_workers_key() -> str:
     """Sorted set: the workers that published in the last 15 minutes, by unix time of their last snapshot."""
-    return f"{PREFIX}snapshots"
+    return f"{_SNAPSHOTS}:workers"
 
 
 def peeks_key(worker: str) -> str:

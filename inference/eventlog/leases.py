@@ -114,9 +114,6 @@ class Leases(Protocol):
     def loads(self, workers: Sequence[str]) -> list[int]:
         """Return the number of open requests placed on each worker."""
 
-    def num_open(self) -> int:
-        """Return the number of requests that have a lease."""
-
     def overdue(self) -> dict[str, float]:
         """Return the requests whose deadline has passed, and the deadlines."""
 
@@ -156,9 +153,6 @@ class RedisLeases:
     def loads(self, workers: Sequence[str]) -> list[int]:
         found: Any = self._client.hmget(WORKER_LOADS, list(workers)) if workers else []
         return [int(load or 0) for load in found]
-
-    def num_open(self) -> int:
-        return int(self._client.zcard(LEASES))
 
     def overdue(self) -> dict[str, float]:
         rows: Any = self._overdue(keys=[LEASES], args=[_MOST_OVERDUE])

@@ -71,6 +71,8 @@ class MemoryEventLog:
     def put_back(self, request_id: str, attempt: int, claim: str, base: Mark, lost: Sequence[Entry]) -> None:
         with self._lock:
             log = self._own(request_id, attempt, claim)
+            if log.mark == lost[-1].mark:
+                return
             if log.mark != base:
                 raise LogLost(f"{request_id} ends at {log.mark}, not {base}")
             _take(log, attempt, claim, lost)

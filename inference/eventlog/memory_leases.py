@@ -67,9 +67,6 @@ class MemoryLeases:
     def loads(self, workers: Sequence[str]) -> list[int]:
         return [sum(lease.worker == worker for lease in self._leases.values()) for worker in workers]
 
-    def num_open(self) -> int:
-        return len(self._leases)
-
     def missing(self, request_ids: Sequence[str]) -> list[str]:
         return [request_id for request_id in request_ids if request_id not in self._leases]
 

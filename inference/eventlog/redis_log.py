@@ -16,9 +16,8 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import redis
-from redis.backoff import ExponentialBackoff
-from redis.retry import Retry
 
+from inference.eventlog.connections import PATIENCE_S, connect
 from inference.eventlog.entry import BEGINNING, DIGEST_CHARS, Entry, Mark
 from inference.eventlog.event_log import (
     EXPIRY_S,
@@ -40,7 +39,6 @@ from inference.protocol.request import StepCommand
 
 _NUM_BACKWARDS = 8
 """Frames fetched at once by a reader that looks for one near the end."""
-_SOCKET_TIMEOUT_S = 10
 
 
 class RedisEventLog:
@@ -56,18 +54,9 @@ class RedisEventLog:
         self._numbers = itertools.count(1)
 
     @classmethod
-    def from_url(cls, url: str, max_connections: int = 64, num_retries: int = 3) -> RedisEventLog:
-        """Return a log with its own pool, which makes callers wait rather than fail when all connections are in use.
-
-        A failed connection is tried again after 0.1 s, 0.2 s and so on up to 1 s.
-        """
-        options: dict[str, Any] = {
-            "socket_timeout": _SOCKET_TIMEOUT_S,
-            "retry": Retry(ExponentialBackoff(cap=1, base=0.05), num_retries),
-            "retry_on_error": [redis.ConnectionError, redis.TimeoutError, OSError],
-        }
-        pool = redis.BlockingConnectionPool.from_url(url, max_connections=max_connections, timeout=10, **options)
-        return cls(redis.Redis(connection_pool=pool))
+    def from_url(cls, url: str, patience_s: float = PATIENCE_S) -> RedisEventLog:
+        """Return a log with its own connections. patience_s: a command is tried again for so long, once at least."""
+        return cls(connect(url, patience_s=patience_s))
 
     def open(self, request_id: str, attempt: int) -> None:
         self.fence(request_id, attempt)

@@ -12,11 +12,13 @@ from celery.signals import celeryd_init, task_prerun, worker_shutdown
 
 from inference.logs.lines import LogFormat, log_as_json
 from inference.logs.request import name_request
-from inference.queue.broker import celery_url
+from inference.queue.broker import broker_of
 from inference.queue.process_end import end_process
 
 App = TypeVar("App", bound=Celery)
 
+_PUBLISHING = {"max_retries": 1, "interval_start": 0.2}
+"""A message is sent again once: a caller waits for a limited time, and the watchdog finds what was not sent."""
 _REQUEST_ID = re.compile(r"req_[0-9A-Za-z]+")
 
 
@@ -41,7 +43,8 @@ def make_app(
     """
     # Celery sets up Django in each process whose environment names its settings, unless it is told not to.
     fixups: list[str] | None = None if is_of_site else []
-    app = kind(name, broker=celery_url(redis_url), set_as_current=is_current, fixups=fixups)
+    broker = broker_of(redis_url)
+    app = kind(name, broker=broker.url, set_as_current=is_current, fixups=fixups)
     app.conf.update(
         # Outcomes travel in event logs and Redis hashes.
         task_ignore_result=True,
@@ -54,7 +57,9 @@ def make_app(
         worker_hijack_root_logger=False,
         # A worker may start before the broker.
         broker_connection_retry_on_startup=True,
-        broker_transport_options=_transport_options(fails_fast),
+        broker_transport_options=broker.transport_options | _transport_options(fails_fast),
+        broker_use_ssl=broker.tls,
+        task_publish_retry_policy=_PUBLISHING,
     )
     return app
 
@@ -62,7 +67,7 @@ def make_app(
 def _transport_options(fails_fast: bool) -> dict[str, object]:
     """Acknowledge messages at once: the watchdog, not Celery, finds a message that is lost with its worker."""
     options: dict[str, object] = {"ack_emulation": False}
-    return options | {"socket_connect_timeout": 2, "max_retries": 1} if fails_fast else options
+    return options | {"max_retries": 1} if fails_fast else options
 
 
 def set_up_worker() -> None:

@@ -15,6 +15,9 @@ from inference.modelfiles.fields import Fields
 from inference.modelfiles.gguf_header import read_header
 from inference.modelfiles.json_file import read_json
 
+_MAX_TEMPLATE_BYTES = 512 << 10
+"""More than the longest template that is taken."""
+
 
 class TokenizerError(Exception):
     """The file's tokenizer is missing, damaged or of a kind that we cannot rebuild."""
@@ -148,6 +151,8 @@ def _token_id(options: dict[str, Any], name: str, tokens: list[str]) -> int | No
 def _chat_template(path: Path, options: dict[str, Any]) -> str | None:
     """Return the template: chat_template.jinja before tokenizer_config.json; of several named ones the default."""
     if (own := path / "chat_template.jinja").is_file():
+        if own.stat().st_size > _MAX_TEMPLATE_BYTES:
+            raise TokenizerError(f"{own} has more than {_MAX_TEMPLATE_BYTES >> 10} KiB; use another model")
         try:
             return own.read_text("utf-8")
         except UnicodeDecodeError as error:

@@ -16,8 +16,9 @@ import redis
 from inference.backends.backend import Backend
 from inference.engine.loading import load_engine
 from inference.eventlog.clock import unix_us
+from inference.eventlog.connections import connect
 from inference.eventlog.event_log import EventLog
-from inference.eventlog.keys import DRAINED_WORKERS, GENERATE_QUEUES, model_queue, worker_key, worker_queue
+from inference.eventlog.keys import DRAINED_WORKERS, model_queue, worker_key, worker_queue
 from inference.eventlog.leases import RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
@@ -42,10 +43,8 @@ logger = logging.getLogger(__name__)
 
 _HEARTBEAT_S = 2.0
 _EXPIRY_S = 10
-_TIMEOUT_S = 5
-"""Longest wait for Redis's answer about a lease."""
-_NUM_APPEND_RETRIES = 20
-"""Retries for about 17 s: longer than a Redis failover, shorter than the time limit of a silent request."""
+_APPEND_PATIENCE_S = 17.0
+"""An append is tried for so long: longer than a Redis failover, shorter than the time limit of a silent request."""
 _DRAIN_CHECK_S = 0.05
 _STOPPED = "The inference worker was stopped. Send the message again."
 _ENGINE_DIED = "The engine's thread has ended or hangs; the inference worker's log has the details."
@@ -67,9 +66,9 @@ class Host:
         self._settings = settings
         self.name = name
         self._started_unix_us = unix_us()
-        self._client = redis.Redis.from_url(settings.redis_url)
-        self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
-        leases = RedisLeases(redis.Redis.from_url(settings.redis_url, socket_timeout=_TIMEOUT_S))
+        self._client = connect(settings.redis_url)
+        self.log: EventLog = RedisEventLog.from_url(settings.redis_url, patience_s=_APPEND_PATIENCE_S)
+        leases = RedisLeases(connect(settings.redis_url))
         self.leases = LeaseKeeper(leases, name)
         self.leases.start()
         self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
@@ -156,7 +155,6 @@ class Host:
             self._services.backend.stop(_STOPPED)
         if self._is_loaded.is_set():
             self._give_back()
-        self._client.srem(GENERATE_QUEUES, worker_queue(self.name))
         self._client.delete(worker_key(self.name))
 
     def _load(self) -> None:

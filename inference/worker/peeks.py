@@ -9,6 +9,7 @@ import msgspec
 import redis
 
 from inference.backends.backend import Backend
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import peeks_key
 from inference.protocol.peek import decode_peek
 
@@ -22,7 +23,7 @@ UNKNOWN = b""
 
 def answer_peeks(redis_url: str, name: str, backend: Backend, is_stopping: Event) -> None:
     """Answer questions until the worker stops."""
-    client = redis.Redis.from_url(redis_url)
+    client = connect(redis_url)
     while not is_stopping.is_set():
         try:
             asked = client.blpop([peeks_key(name)], timeout=_LOOK_S)

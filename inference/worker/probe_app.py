@@ -15,6 +15,7 @@ import redis
 from celery import Celery
 from celery.signals import worker_init
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import experiment_key, probe_key, simulation_key
 from inference.logs.request import name_request
 from inference.protocol.codec import (
@@ -59,7 +60,7 @@ set_up_log(read_settings().log_format)
 @worker_init.connect
 def _yield_to_serving(**_: Any) -> None:
     os.nice(_LOWEST_PRIORITY)
-    app.client = redis.Redis.from_url(read_settings().redis_url)
+    app.client = connect(read_settings().redis_url)
 
 
 @app.task(name="inference.probe")

@@ -6,13 +6,14 @@ import logging
 import time
 from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import redis
 
 from inference.backends.backend import Backend
 from inference.eventlog.clock import unix_us
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import snapshot_history_key, snapshot_key, snapshot_workers_key
 from inference.protocol.snapshot import HISTORY_S, SILENT_S, WorkerSnapshot, encode_snapshot
 from inference.worker.device_memory import device_memory
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SOCKET_TIMEOUT_S = 2
+_TIMEOUT_S = 2
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Publisher:
 
     def run(self, redis_url: str, is_stopping: Event) -> None:
         """Publish until the worker stops, and a last time then. Trouble is logged once, and ends nothing."""
-        client = redis.Redis.from_url(redis_url, socket_timeout=_SOCKET_TIMEOUT_S)
+        client = connect(redis_url, timeout_s=_TIMEOUT_S)
         is_lost, is_over = False, False
         while not is_over:
             # Whole seconds, so that the snapshots of several workers can be added up.
@@ -77,7 +78,7 @@ class Publisher:
 
 def publish(client: redis.Redis, snapshot: WorkerSnapshot) -> None:
     """Write the snapshot as the worker's last, and add it to the history without its requests. Raises RedisError."""
-    name, now_s = snapshot.worker, time.time()
+    name, now_s = snapshot.worker, redis_seconds(client)
     brief = msgspec.structs.replace(snapshot, work=msgspec.structs.replace(snapshot.work, requests=()))
     pipeline = client.pipeline()
     pipeline.zadd(snapshot_workers_key(), {name: now_s})
@@ -87,6 +88,12 @@ def publish(client: redis.Redis, snapshot: WorkerSnapshot) -> None:
     pipeline.xadd(snapshot_history_key(name), {"snapshot": encode_snapshot(brief)}, maxlen=HISTORY_S)
     pipeline.expire(snapshot_history_key(name), HISTORY_S)
     pipeline.execute()
+
+
+def redis_seconds(client: redis.Redis) -> int:
+    """Return the time by Redis's clock: the clocks of two workers' machines may differ. Raises RedisError."""
+    now: Any = client.time()
+    return int(now[0])
 
 
 def resident_bytes() -> int | None:

@@ -14,6 +14,7 @@ from typing import get_args
 from urllib.parse import urlsplit
 
 from inference.engine.scheduling.block_manager import DEFAULT_KV_BYTES
+from inference.eventlog.address import BadAddress, check_address
 from inference.kernels.forms import AUTO, CHOICES
 from inference.logs.lines import LogFormat, parse_log_format
 from inference.models.device import DeviceChoice
@@ -28,7 +29,7 @@ DEFAULT_DRAIN_S = 20
 class WorkerSettings:
     """Every setting of an inference worker, a probe worker included."""
 
-    redis_url: str
+    redis_url: str = field(repr=False)
     model_path: Path
     model_name: str
     num_threads: int
@@ -87,7 +88,7 @@ def read_settings() -> WorkerSettings:
     data = Path(env.get("SIGHTGLASS_DATA") or _ROOT / "data")
     policy, draft = env.get("SIGHTGLASS_SAFETY_POLICY"), env.get("SIGHTGLASS_DRAFT_MODEL")
     return WorkerSettings(
-        redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
+        redis_url=_redis_url(env.get("SIGHTGLASS_REDIS_URL") or "redis://127.0.0.1:6379/0"),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
         num_threads=_positive("SIGHTGLASS_THREADS") or _share_of_threads(),
@@ -104,6 +105,13 @@ def read_settings() -> WorkerSettings:
         backend_key=_backend_key(env.get("SIGHTGLASS_BACKEND_KEY")),
         drain_s=_seconds("SIGHTGLASS_DRAIN_S", DEFAULT_DRAIN_S),
     )
+
+
+def _redis_url(url: str) -> str:
+    try:
+        return check_address(url)
+    except BadAddress as error:
+        raise SystemExit(f"sightglass: SIGHTGLASS_REDIS_URL cannot be used: {error}.") from None
 
 
 def _share_of_threads() -> int:

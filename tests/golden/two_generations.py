@@ -113,7 +113,7 @@ class Recorder:
         message: Any = self._redis.rpop("generate")
         request = decode_generation(json.loads(base64.b64decode(json.loads(message)["body"]))[0][0])
         assert log.claim(request.request_id, request.attempt)
-        tokenizer = services.prompt_services().tokenizer
+        tokenizer = services.prompt_services(settings.ENVIRONMENT.model_name).tokenizer
         parts = WorkerServices(worker, self._backends[worker], tokenizer, Grammars(tokenizer), services.guard(), log)
         assert Generation(parts, request, time.monotonic_ns()).run() is None
         return request.attempt
@@ -185,7 +185,7 @@ def running() -> Iterator[list[EngineThread]]:
 
 
 def engine_thread() -> EngineThread:
-    tokenizer, packed = services.prompt_services().tokenizer, PackedCache(WEIGHTS)
+    tokenizer, packed = services.prompt_services(settings.ENVIRONMENT.model_name).tokenizer, PackedCache(WEIGHTS)
     kernels = find_kernels(KERNELS, 1)
     thread = EngineThread(
         load_engine(bundled_model(), 1, tokenizer, cache=packed, kernels=kernels), services.event_log()

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from inference.protocol.events import BillPosted, GenerationFinished, GenerationResumed, TokenSampled
-from tests.simulation.checks import Checks, Story
+from tests.simulation.checks import Checks, Reader, Story
 from webapp.billing.book import KINDS
 from webapp.billing.models import LedgerEntry
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
 from webapp.traces import store
+
+
+def audit_readers(checks: Checks, readers: Sequence[Reader]) -> None:
+    """Check that each client has read the saved trace, whatever was lost on the way."""
+    saved = {reader.request_id: store.load_frames(reader.request_id) for reader in readers}
+    for reader in readers:
+        events = [event for frame in saved[reader.request_id] for event in frame.events]
+        if events and reader.events != events:
+            checks.fail(
+                "a reader of %s has %d events, not these %d", reader.request_id, len(reader.events), len(events)
+            )
 
 
 def audit(checks: Checks, is_calm: bool) -> list[str]:

@@ -5,10 +5,8 @@ Knows nothing of what tasks do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from kombu.exceptions import OperationalError
@@ -17,7 +15,7 @@ from tests.simulation.server import Message, Server
 from tests.simulation.world import Thread, World
 
 _PATIENCE_S = 0.5
-ROUTES = {"lifecycle.prepare": "prepare", "inference.generate": "generate"}
+ROUTES = {"lifecycle.prepare": "prepare"}
 
 
 @dataclass
@@ -86,6 +84,8 @@ class Broker:
             process = waiting.thread.process
             if max(process.is_cut_until, self._server.is_away_until) > self._world.now:
                 continue
+            if process.holds is not None and not process.holds.is_taking:
+                continue
             for queue in waiting.queues:
                 if messages := self._server.stored.queues.get(queue):
                     waiting.message = messages.pop(0)
@@ -93,15 +93,12 @@ class Broker:
                     self._world.wake(waiting.thread)
                     break
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.num_late and not any(self._server.stored.queues.values())
+    def move(self, queue: str, target: str) -> None:
+        """Move the messages of one queue to another."""
+        queues = self._server.stored.queues
+        queues.setdefault(target, []).extend(queues.pop(queue, ()))
+        self.match()
 
-    @contextmanager
-    def connection(self) -> Iterator[Any]:
-        """As Celery's connection_or_acquire, for the length of a queue."""
-        yield SimpleNamespace(default_channel=SimpleNamespace(client=SimpleNamespace(llen=self._llen)))
-
-    def _llen(self, queue: str) -> int:
-        self._server.reach(_PATIENCE_S)
-        return len(self._server.stored.queues.get(queue, ()))
+    def waiting(self) -> list[str]:
+        """Return the queues that have messages."""
+        return [queue for queue, messages in self._server.stored.queues.items() if messages]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from inference.eventlog.entry import BEGINNING, Entry, Mark
 from inference.eventlog.leases import Holding
 from inference.protocol.codec import decode_frame, decode_generation
 from inference.protocol.events import (
@@ -66,8 +67,14 @@ class Reader:
     """A client that follows a request, over as many connections as it takes."""
 
     request_id: str
-    after: int = 0
+    after: Mark = BEGINNING
+    events: list[AnyEvent] = field(default_factory=list)
+    """What it has read since it began last."""
     has_ended: bool = False
+
+    def begin_again(self) -> None:
+        self.after = BEGINNING
+        self.events.clear()
 
 
 class Checks:
@@ -89,12 +96,14 @@ class Checks:
         """Check a call that had its effect."""
         match part, method:
             case "log", "append":
-                self._appended(*args[:3], result)
+                self._appended(*args[:3], result.last_seq)
+            case "log", "put_back":
+                self._put_back(args[0], args[1], args[4])
             case "log", "fence" | "open":
                 story = self.stories[args[0]]
                 story.fence = max(story.fence, args[1])
             case "log", "claim" if result:
-                self._claimed(*args)
+                self._claimed(*args[:2])
             case "leases", "grant" if result:
                 self._leased(args[0], args[1])
             case "leases", "renew":
@@ -129,6 +138,15 @@ class Checks:
             story.events.append(event)
         if last != len(story.events):
             self.fail("%s ends at %d, and has %d events", request_id, last, len(story.events))
+
+    def _put_back(self, request_id: str, attempt: int, lost: Sequence[Entry]) -> None:
+        """Check entries that a worker put back. A call that was sent twice changes nothing."""
+        new = [event for entry in lost for event in entry.frame.events]
+        story = self.stories[request_id]
+        if len(story.events) < lost[-1].last_seq:
+            self._appended(request_id, new, attempt, lost[-1].last_seq)
+        elif story.events[lost[0].seq - 1 : lost[-1].last_seq] != new:
+            self.fail("%s gets other events than it lost", request_id)
 
     def _follows(self, request_id: str, story: Story, event: AnyEvent) -> None:
         if story.is_ended:
@@ -190,22 +208,18 @@ class Checks:
             story.claimed.clear()
             story.queued.clear()
 
-    def received(self, reader: Reader, data: bytes) -> None:
+    def received(self, reader: Reader, mark: Mark, data: bytes) -> None:
         """Check a frame that reached a reader."""
         frame, story = decode_frame(data), self.stories[reader.request_id]
-        if story.has_lost_its_end:
-            # Such a reader may have seen events that no log has: decision 0081 names this weakness.
-            reader.has_ended |= any(isinstance(event, TERMINAL) for event in frame.events)
-            reader.after = frame.last_seq
-            return
-        if frame.seq != reader.after + 1:
-            self.fail("a reader of %s has %d after %d", reader.request_id, frame.seq, reader.after)
-        elif not self._tells(reader.request_id, frame, story):
+        if frame.seq != reader.after.seq + 1:
+            self.fail("a reader of %s has %d after %d", reader.request_id, frame.seq, reader.after.seq)
+        elif not story.has_lost_its_end and not self._tells(reader.request_id, frame, story):
             self.fail("a reader of %s sees other events than the log", reader.request_id)
-        reader.after = frame.last_seq
+        reader.after = mark
+        reader.events.extend(frame.events)
         if any(isinstance(event, TERMINAL) for event in frame.events):
             reader.has_ended = True
-            if not self._is_settled(reader.request_id):
+            if not self._is_settled(reader.request_id) and not story.has_lost_its_end:
                 self.fail("a reader of %s saw the end before the row was settled", reader.request_id)
 
     def _tells(self, request_id: str, frame: Frame, story: Story) -> bool:

@@ -57,6 +57,9 @@ class StandInEngine:
     def num_ahead(self, request_id: str) -> int:
         return self._scheduler.num_ahead(request_id)
 
+    def num_cached(self, ids: tuple[int, ...], root: bytes) -> int:
+        return self._scheduler.num_cached(ids, root)
+
     def submit(self, job: Job) -> None:
         if running := self._jobs.get(job.request.request_id):
             raise AlreadyRunning(running.request)

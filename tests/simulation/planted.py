@@ -6,11 +6,14 @@ The simulation must find each of them. One that it does not find says that its f
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
+from inference.eventlog.entry import BEGINNING, Entry, Mark
+from inference.eventlog.event_log import LogLost
 from inference.eventlog.leases import Holding
 from inference.eventlog.memory import MemoryEventLog
 from inference.eventlog.memory_leases import MemoryLeases
@@ -27,77 +30,77 @@ from webapp.stream.hub import Hub
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
+def _append_with(patch: pytest.MonkeyPatch, **changed: Callable[[Any], Any]) -> None:
+    """Let each append to the log change some of its arguments."""
+    append = MemoryEventLog.append
+    names = ("request_id", "events", "attempt", "known", "is_next", "claim")
+
+    def other(log: MemoryEventLog, *given: Any, **named: Any) -> Entry:
+        arguments = dict(zip(names, given, strict=False)) | named
+        for name in changed.keys() & arguments.keys():
+            arguments[name] = changed[name](arguments[name])
+        return append(log, **arguments)
+
+    patch.setattr(MemoryEventLog, "append", other)
+
+
 def no_fence(patch: pytest.MonkeyPatch) -> None:
     """The log takes appends of every attempt."""
-    append = MemoryEventLog.append
-
-    def unfenced(log: MemoryEventLog, request_id: str, events: Any, attempt: int, *more: Any, **options: Any) -> int:
-        return append(log, request_id, events, 0, *more, **options)
-
-    patch.setattr(MemoryEventLog, "append", unfenced)
+    _append_with(patch, attempt=lambda _: 0)
     patch.setattr(MemoryEventLog, "fence", lambda *_: None)
 
 
 def no_claim(patch: pytest.MonkeyPatch) -> None:
     """A message that comes twice is run twice."""
+    _append_with(patch, claim=lambda _: "")
     patch.setattr(MemoryEventLog, "claim", lambda *_: True)
 
 
 def no_known(patch: pytest.MonkeyPatch) -> None:
     """The log does not compare its end with what its writer knows."""
-    append = MemoryEventLog.append
-
-    def unknowing(
-        log: MemoryEventLog, request_id: str, events: Any, attempt: int, known: int = 0, is_next: bool = False
-    ) -> int:
-        return append(log, request_id, events, attempt, min(known, log.last_seq(request_id)), is_next)
-
-    patch.setattr(MemoryEventLog, "append", unknowing)
+    _append_with(patch, known=lambda _: BEGINNING, is_next=lambda _: False)
 
 
 def no_next(patch: pytest.MonkeyPatch) -> None:
     """An append does not ask whether the log has gone on."""
+    _append_with(patch, is_next=lambda _: False)
+
+
+def no_digests(patch: pytest.MonkeyPatch) -> None:
+    """Two logs with the same seq pass for the same one."""
+    patch.setattr(Mark, "agrees_with", lambda *_: True)
+    patch.setattr(Entry, "mark", property(lambda entry: Mark(entry.last_seq)))
+
+
+def no_repair(patch: pytest.MonkeyPatch) -> None:
+    """A worker goes on in a log that lost events."""
     append = MemoryEventLog.append
 
-    def anywhere(
-        log: MemoryEventLog, request_id: str, events: Any, attempt: int, known: int = 0, is_next: bool = False
-    ) -> int:
-        return append(log, request_id, events, attempt, known)
+    def blind(log: MemoryEventLog, request_id: str, events: Any, attempt: int, *rest: Any, **named: Any) -> Entry:
+        try:
+            return append(log, request_id, events, attempt, *rest, **named)
+        except LogLost:
+            return append(log, request_id, events, attempt)
 
-    patch.setattr(MemoryEventLog, "append", anywhere)
+    patch.setattr(MemoryEventLog, "append", blind)
 
 
-class _Unconditional:
-    """Request.objects, whose updates do not ask for the attempt."""
+class _Unmoved:
+    """Request, whose conditional updates say that they were made, and make none."""
 
-    def __init__(self, takes: bool) -> None:
-        """takes: False lets an update say that it was made, and makes none."""
-        self._takes = takes
+    def __init__(self) -> None:
+        self.objects = self
 
     def filter(self, **conditions: Any) -> Any:
-        if "attempt" not in conditions:
-            return Request.objects.filter(**conditions)
-        del conditions["attempt"]
-        return Request.objects.filter(**conditions) if self._takes else self
+        return self if "attempt" in conditions else Request.objects.filter(**conditions)
 
     def update(self, **_: Any) -> int:
         return 1
 
 
-class _Requests:
-    def __init__(self, takes: bool) -> None:
-        self.objects = _Unconditional(takes)
-
-
-def two_takers(patch: pytest.MonkeyPatch) -> None:
-    """Every watchdog that sees an overdue request takes it over."""
-    patch.setattr(MemoryLeases, "take", lambda *_: True)
-    patch.setattr(advance, "Request", _Requests(takes=True))
-
-
 def equal_attempts(patch: pytest.MonkeyPatch) -> None:
     """A take-over does not raise the row's attempt."""
-    patch.setattr(advance, "Request", _Requests(takes=False))
+    patch.setattr(advance, "Request", _Unmoved())
 
 
 class _Hasty:
@@ -117,27 +120,20 @@ def settles_first(patch: pytest.MonkeyPatch) -> None:
 
 def no_catch_up(patch: pytest.MonkeyPatch) -> None:
     """A settlement takes the events that it read before the fence for all."""
-    read = MemoryEventLog.read
+    entries = MemoryEventLog.entries
 
-    def once(log: MemoryEventLog, request_id: str, after: int = 0) -> list[Frame]:
-        return read(log, request_id, after) if not after else []
+    def once(log: MemoryEventLog, request_id: str, after: int = 0) -> list[Entry]:
+        return entries(log, request_id, after) if not after else []
 
-    patch.setattr(MemoryEventLog, "read", once)
+    patch.setattr(MemoryEventLog, "entries", once)
 
 
 def forgets_last_token(patch: pytest.MonkeyPatch) -> None:
     """A resumed answer begins one token too early."""
 
-    def shorter(frames: list[Frame]) -> Resumption:
-        found = resumption_of(frames)
-        return Resumption(
-            found.last_seq,
-            found.tokens[:-1],
-            found.text,
-            found.lookup,
-            found.num_withheld,
-            found.is_finished,
-        )
+    def shorter(frames: list[Frame], number: int) -> Resumption:
+        found = resumption_of(frames, number)
+        return replace(found, tokens=found.tokens[:-1])
 
     patch.setattr(generation, "resumption_of", shorter)
 
@@ -160,10 +156,10 @@ def stale_lease(patch: pytest.MonkeyPatch) -> None:
     """An attempt that was taken over from gets the lease, and renews it."""
     grant = MemoryLeases.grant
 
-    def always(leases: MemoryLeases, request_id: str, attempt: int, duration_s: float) -> bool:
-        if not grant(leases, request_id, attempt, duration_s):
+    def always(leases: MemoryLeases, request_id: str, attempt: int, duration_s: float, worker: Any = None) -> bool:
+        if not grant(leases, request_id, attempt, duration_s, worker):
             leases.end(request_id)
-            grant(leases, request_id, attempt, duration_s)
+            grant(leases, request_id, attempt, duration_s, worker)
         return True
 
     def renew(leases: MemoryLeases, holdings: Iterable[Holding], duration_s: float) -> int:
@@ -187,7 +183,7 @@ def skips_a_frame(patch: pytest.MonkeyPatch) -> None:
     """A reader that follows a log misses one frame in forty."""
     entries = Hub.entries
 
-    async def fewer(hub: Hub, request_id: str, after: int) -> AsyncIterator[Any]:
+    async def fewer(hub: Hub, request_id: str, after: Mark) -> AsyncIterator[Any]:
         async for entry in entries(hub, request_id, after):
             if entry.last_seq % 40:
                 yield entry
@@ -202,7 +198,8 @@ PLANTED: dict[str, Plant] = {
         no_claim,
         no_known,
         no_next,
-        two_takers,
+        no_digests,
+        no_repair,
         equal_attempts,
         settles_first,
         no_catch_up,

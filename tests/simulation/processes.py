@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.keys import worker_queue
 from inference.protocol.events import AnyEvent, ContextAssembled, PromptTokenized, SafetyChecked
 from inference.protocol.failures import Failure
 from inference.protocol.safety_policy import Release
@@ -16,6 +17,7 @@ from inference.worker.generation import WorkerServices
 from inference.worker.lease_keeper import LeaseKeeper
 from tests.simulation.broker import Broker
 from tests.simulation.engine import WINDOW, StandInEngine
+from tests.simulation.fleet import NUM_PLACES, QUEUE, TOKENIZER, Fleet
 from tests.simulation.questions import EOS, Question, piece
 from tests.simulation.server import Message, Server
 from tests.simulation.waiting import WorldLock
@@ -38,11 +40,14 @@ _MOST_BACKOFF_S = 600
 class Plant:
     """Starts processes, and starts them again."""
 
-    def __init__(self, world: World, server: Server, broker: Broker, log: Any, leases: Any, errors: float) -> None:
+    def __init__(
+        self, world: World, server: Server, broker: Broker, fleet: Fleet, log: Any, leases: Any, errors: float
+    ) -> None:
         """log, leases: as an inference worker reaches them. errors: share of engine steps that fail."""
         self._world = world
         self._server = server
         self._broker = broker
+        self._fleet = fleet
         self._log = log
         self._leases = leases
         self._errors = errors
@@ -64,9 +69,17 @@ class Plant:
         self._world.start(process, "engine", host.backend.run)
         self._world.start(process, "leases", host.leases.run)
         self._world.start(process, "beat", lambda: self._beat(host.name))
-        for number in range(3):
-            self._world.start(process, f"task {number}", lambda: self._serve("generate"))
+        for number in range(NUM_PLACES):
+            self._world.start(process, f"task {number}", lambda: self._serve(worker_queue(host.name), QUEUE))
+        self._fleet.processes[host.name] = process
         return process
+
+    def drain(self, process: Process) -> None:
+        """Let a worker take no more, and hand over what waits for it. Its answers go on."""
+        process.holds.is_taking = False
+        if max(process.is_cut_until, self._server.is_away_until) <= self._world.now:
+            self._server.stored.beats.pop(process.holds.name, None)
+            self._broker.move(worker_queue(process.holds.name), QUEUE)
 
     def _host(self, name: str) -> Any:
         backend = StandInEngine(self._world, self._log)
@@ -81,15 +94,22 @@ class Plant:
             WorldLock(self._world),  # type: ignore[arg-type]
         )
         keeper = LeaseKeeper(self._leases, name)
-        return SimpleNamespace(name=name, log=self._log, leases=keeper, backend=backend, services=lambda: services)
+        return SimpleNamespace(
+            name=name,
+            log=self._log,
+            leases=keeper,
+            backend=backend,
+            is_taking=True,
+            services=lambda: services,
+        )
 
     def _beat(self, name: str) -> None:
-        while True:
-            self._world.pause(_BEAT_S)
+        while self._fleet.processes[name].holds.is_taking:
             try:
                 self._server.beat(name)
             except Exception:  # the next beat may arrive
                 self._world.tell("its heartbeat is lost")
+            self._world.pause(_BEAT_S)
 
     def _serve(self, *queues: str) -> None:
         """Run tasks as a Celery worker's thread does."""
@@ -180,4 +200,5 @@ def _prompt(question: Question, at: int) -> list[AnyEvent]:
         at=at, window=WINDOW, reserved_output=1, num_prompt_tokens=len(prompt), segments=(), duration_us=1
     )
     pieces = tuple(b"p" for _ in prompt)
-    return [context, PromptTokenized(at=at, tokenizer="none", version="1", ids=prompt, pieces=pieces, duration_us=1)]
+    tokenized = PromptTokenized(at=at, tokenizer="none", version=TOKENIZER, ids=prompt, pieces=pieces, duration_us=1)
+    return [context, tokenized]

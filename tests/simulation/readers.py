@@ -16,19 +16,19 @@ from typing import Any, TypeVar
 import redis
 from django.db import DatabaseError
 
+from inference.eventlog.entry import Entry
 from inference.eventlog.keys import log_key
-from inference.protocol.codec import encode_events
-from inference.protocol.events import Frame
 from tests.simulation.checks import Checks, Reader
 from tests.simulation.server import Server
 from tests.simulation.world import Process, Thread, World
 from webapp.stream import frames as stream
 from webapp.stream.hub import Hub, Overflow
+from webapp.stream.shared_traces import SharedTrace
 from webapp.traces import store
 
 _PATIENCE_S = 0.5
 _T = TypeVar("_T")
-_LOG = log_key("")
+_LOG, _END = log_key("*").split("*")
 
 
 class _Selector(selectors.BaseSelector):
@@ -97,8 +97,10 @@ class Streams:
             self._loop.call_soon(_finish, waiting, None)
         self._waiting = set()
 
-    async def xrange(self, key: str, min: str, count: int) -> list[Any]:
+    async def xrange(self, key: str, min: str, max: str = "+", count: int | None = None) -> list[Any]:
         await self._reach()
+        if min == max:
+            return [row for row in self._entries(key, 0) if row[0] == min.encode()]
         return self._entries(key, 0 if min == "-" else int(min[1:-2]))[:count]
 
     async def xrevrange(self, key: str, count: int) -> list[Any]:
@@ -149,7 +151,8 @@ class Streams:
         return [(b"%d-0" % self._num_wakes, {})] if self._num_wakes > after else []
 
     def _entries(self, key: str, after: int) -> list[Any]:
-        return [_entry(frame) for frame in self._server.stored.log.read(key.removeprefix(_LOG), after)]
+        request_id = key.removeprefix(_LOG).removesuffix(_END)
+        return [_row(entry) for entry in self._server.stored.log.entries(request_id, after)]
 
 
 class Web:
@@ -273,14 +276,20 @@ class Web:
             return
         async with aclosing(stream.frames(request, reader.after)) as source:
             async for frame in source:
-                self._world.tell("a reader of %s has seq %d", reader.request_id, frame.last_seq, by=self.process)
-                self._checks.received(reader, frame.json)
+                self._world.tell(
+                    "a reader of %s has %s",
+                    reader.request_id,
+                    frame.mark if isinstance(frame, stream.WireFrame) else "nothing",
+                    by=self.process,
+                )
+                if isinstance(frame, stream.Again):
+                    reader.begin_again()
+                    continue
+                self._checks.received(reader, frame.mark, frame.json)
                 if self._world.chance(self.cuts):
                     raise ConnectionError("the client lost its connection")
         if not reader.has_ended:
-            if not self._checks.stories[reader.request_id].has_lost_its_end:
-                self._checks.fail("the stream of %s ended without an end", reader.request_id)
-            reader.has_ended = True
+            self._checks.fail("the stream of %s ended without an end", reader.request_id)
 
     def _new_hub(self) -> Hub:
         return Hub(self._streams)  # type: ignore[arg-type]
@@ -291,17 +300,7 @@ class _Traces:
 
     def load(self, request_id: str) -> Any:
         frames = store.load_frames(request_id)
-        return SimpleNamespace(frames=frames) if frames else None
-
-
-def fake_redis() -> Any:
-    """In place of redis.asyncio in the hub's module: the client is what the Hub was given for an address."""
-    pool = SimpleNamespace(from_url=lambda streams, **_: streams)
-    return SimpleNamespace(
-        BlockingConnectionPool=pool,
-        Redis=SimpleNamespace(from_pool=lambda streams: streams),
-        RedisError=redis.RedisError,
-    )
+        return SharedTrace(frames) if frames else None
 
 
 def _finish(future: asyncio.Future[Any], value: Any) -> None:
@@ -314,5 +313,6 @@ def _fail(future: asyncio.Future[Any], error: Exception) -> None:
         future.set_exception(error)
 
 
-def _entry(frame: Frame) -> tuple[bytes, dict[bytes, bytes]]:
-    return b"%d-0" % frame.last_seq, {b"seq": b"%d" % frame.seq, b"events": encode_events(frame.events)}
+def _row(entry: Entry) -> tuple[bytes, dict[bytes, bytes]]:
+    fields = {b"seq": b"%d" % entry.seq, b"events": entry.events}
+    return b"%d-0" % entry.last_seq, fields | {b"follows": entry.follows.encode(), b"digest": entry.digest.encode()}

@@ -17,10 +17,11 @@ from inference.eventlog.memory_leases import MemoryLeases
 from tests.simulation.world import World
 
 _HEARTBEAT_S = 10.0
-_REPEATED = frozenset({"append", "claim", "fence", "open", "read", "last_seq", "is_claimed", "is_cancelled"})
+_READS = frozenset({"read", "entries", "mark", "last_seq", "is_claimed", "is_cancelled"})
+_REPEATED = _READS | {"append", "put_back", "claim", "fence", "open"}
 """Calls that a client sends again after a lost reply, and that the server then answers as before."""
 
-_WRITES = frozenset({"append", "claim", "fence", "grant", "take", "cancel"})
+_WRITES = frozenset({"append", "put_back", "claim", "fence", "grant", "take", "cancel"})
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,16 @@ class Stored:
     leases: MemoryLeases
     queues: dict[str, list[Message]] = field(default_factory=dict)
     beats: dict[str, float] = field(default_factory=dict)
+    """When the heartbeat of each inference worker expires."""
+    names: set[str] = field(default_factory=set)
+    """Of the queues of generations."""
+    recent: dict[str, list[str]] = field(default_factory=dict)
+    """The workers of a user's last requests."""
 
     def copy(self) -> Stored:
         queues = {name: list(messages) for name, messages in self.queues.items()}
-        return Stored(self.log.copy(), self.leases.copy(), queues, dict(self.beats))
+        recent = {key: list(workers) for key, workers in self.recent.items()}
+        return Stored(self.log.copy(), self.leases.copy(), queues, dict(self.beats), set(self.names), recent)
 
 
 class Server:
@@ -59,6 +66,7 @@ class Server:
         self.is_away_until = 0.0
         self.lost_replies = 0.0
         """The share of calls whose reply is lost."""
+        self.has_lost_data = False
         self.stored = self.empty()
         self._disk = self.stored
 
@@ -70,6 +78,7 @@ class Server:
         self._world.tell("redis saves")
 
     def come_back(self, away_s: float, is_empty: bool) -> None:
+        self.has_lost_data = True
         self.stored = self.empty() if is_empty else self._disk.copy()
         self.is_away_until = self._world.now + away_s
         self._world.tell("redis comes back %s", "empty" if is_empty else "without its end")
@@ -89,11 +98,8 @@ class Server:
             world.pause(until - world.now)
 
     def beat(self, name: str) -> None:
+        self.reach(_HEARTBEAT_S)
         self.stored.beats[name] = self._world.now + _HEARTBEAT_S
-
-    def is_alive(self, name: str) -> bool:
-        self.reach(0.5)
-        return self.stored.beats.get(name, 0.0) > self._world.now
 
 
 class Wire:

@@ -20,21 +20,22 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from inference.worker import app as inference_app
 from inference.worker import generation, lease_keeper
-from tests.simulation.accounts import audit
+from tests.simulation.accounts import audit, audit_readers
 from tests.simulation.broker import Broker
 from tests.simulation.checks import Checks, Story, committed
 from tests.simulation.database import Database
 from tests.simulation.faults import Faults
+from tests.simulation.fleet import Fleet
 from tests.simulation.processes import Plant, preparation
 from tests.simulation.questions import MODEL, Question
-from tests.simulation.readers import Web, WorldLoop, fake_redis
+from tests.simulation.readers import Web, WorldLoop
 from tests.simulation.server import Server, Wire
 from tests.simulation.waiting import WorldQueue
 from tests.simulation.world import Process, Thread, World
 from webapp.celery import app as site_app
 from webapp.context.assemble import SourceMessage
+from webapp.lifecycle import advance, dispatch, placement, tasks, watch
 from webapp.lifecycle import stop as stopping
-from webapp.lifecycle import tasks, watch
 from webapp.lifecycle.start import Arrival, start
 from webapp.lifecycle.stop import stop
 from webapp.requests import services
@@ -116,7 +117,8 @@ class Simulation:
         self._site_log = Wire(world, server, "log", _WEB_PATIENCE_S, self._seen)
         self._site_leases = Wire(world, server, "leases", _WEB_PATIENCE_S, self._seen)
         worker_log = Wire(world, server, "log", _WORKER_PATIENCE_S, self._seen)
-        self._plant = Plant(world, server, broker, worker_log, self._site_leases, faults.engine)
+        self._fleet = fleet = Fleet(world, server)
+        self._plant = Plant(world, server, broker, fleet, worker_log, self._site_leases, faults.engine)
         self._web = Web(world, server, checks, bench.loop, bench.user.pk)
         self._processes: dict[str, Process] = {}
         world.enter, world.ended, world.strike = self._enter, self._database.leave, self._strike
@@ -126,19 +128,33 @@ class Simulation:
         world = self.world
         for module in (event_clock, watch, stopping, generation, lease_keeper, inference_app):
             patch.setattr(module, "time", world)
+        patch.setattr(inference_app, "secrets", self.world)
         patch.setattr(services, "event_log", lambda: self._site_log)
         patch.setattr(services, "leases", lambda: self._site_leases)
         patch.setattr(tasks, "Preparation", preparation(world.pause))
         patch.setattr(watch, "Watch", partial(watch.Watch, world.monotonic))
-        patch.setattr(watch, "is_alive", self._server.is_alive)
+        self._install_fleet(patch)
         patch.setattr(watch, "keep_up", lambda: 0)
         patch.setattr(generation, "Job", self._job)
-        patch.setattr(stream_hub, "redis", fake_redis())
+        patch.setattr(stream_hub, "connect_async", lambda streams, **_: streams)
         for name, value in self._web.patched().items():
             patch.setattr(stream, name, value)
         for app in (site_app, inference_app.app):
             patch.setattr(app, "send_task", self._broker.send_task)
-        patch.setattr(site_app, "connection_or_acquire", self._broker.connection)
+
+    def _install_fleet(self, patch: pytest.MonkeyPatch) -> None:
+        fleet = self._fleet
+        for module, name in (
+            (watch, "is_alive"),
+            (watch, "drop_lost_queues"),
+            (dispatch, "num_generations"),
+            (dispatch, "add_generate_queue"),
+        ):
+            patch.setattr(module, name, getattr(fleet, name))
+        patch.setattr(advance, "suspect", fleet.suspect)
+        patch.setattr(placement, "heartbeats", fleet.heartbeats)
+        patch.setattr(placement, "client", lambda: fleet)
+        patch.setattr(placement, "cache_peek", fleet)
 
     def run(self) -> Outcome:
         self._begin()
@@ -152,6 +168,8 @@ class Simulation:
                 self._checks.fail("left %g s after the last settlement: %s", _REST_S, self._left())
             self._database.install()
             statuses = [] if self._checks.violation else audit(self._checks, self._faults.is_calm)
+            if not self._checks.violation:
+                audit_readers(self._checks, self._web.readers)
         finally:
             self._end()
         world = self.world
@@ -269,9 +287,11 @@ class Simulation:
         if process.holds is not None and self.world.chance(0.3):  # SIGTERM
             self.world.tell("is told to stop", by=process)
             self.world.disturb()
-            process.holds.backend.stop("The inference worker was stopped.")
-            self.world.at(self.world.now + 0.5, lambda: self._end_process(process))
-            again_at = max(again_at, self.world.now + 0.6)
+            self._plant.drain(process)
+            drained_at = self.world.now + self.world.random.uniform(0, 1)
+            self.world.at(drained_at, lambda: process.holds.backend.stop("The inference worker was stopped."))
+            self.world.at(drained_at + 0.5, lambda: self._end_process(process))
+            again_at = max(again_at, drained_at + 0.6)
         else:
             self._end_process(process)
         self.world.at(again_at, lambda: self._start_again(process))
@@ -357,7 +377,11 @@ class Simulation:
         return sorted(f"a lease of {each}" for each in leased) + readers + self._messages()
 
     def _messages(self) -> list[str]:
-        return [] if self._broker.is_empty else ["messages"]
+        """Messages on their way and in queues. Of a lost worker's queue Redis may have lost the name."""
+        queues = set(self._broker.waiting())
+        if self._server.has_lost_data:
+            queues -= self._fleet.nameless()
+        return sorted(f"messages in {queue}" for queue in queues) + ["late messages"] * (self._broker.num_late > 0)
 
     def _end(self) -> None:
         for process in self._processes.values():

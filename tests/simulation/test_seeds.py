@@ -24,5 +24,9 @@ def test_a_seed_gives_the_same_trace_twice(bench: Bench, seed: int) -> None:
 
 def test_all_kinds_of_ends_are_met(bench: Bench) -> None:
     """Else the faults miss what they are for."""
-    ends = {status for seed in range(100) for status in bench.run(seed).statuses}
-    assert {"done", "stopped", "taken back", "blocked blocked", "failed log_lost"} <= ends
+    missing = {"done", "stopped", "taken back", "blocked blocked", "failed log_lost", "failed ended_workers"}
+    for seed in range(2000):
+        missing -= set(bench.run(seed).statuses)
+        if not missing:
+            break
+    assert missing == set()

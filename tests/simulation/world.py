@@ -6,6 +6,8 @@ waits: for a store, a queue, a lock or the clock. The seed decides how long each
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
@@ -76,6 +78,7 @@ class World:
         self._agenda: list[tuple[float, int, Thread | None, Any]] = []
         self._order = count()
         self._main = getcurrent()
+        self._operating_thread = threading.get_ident()
 
     # The clock, as `time` shows it to the product. One machine's clock may differ from another's.
 
@@ -89,7 +92,10 @@ class World:
     time, time_ns, perf_counter_ns = monotonic, monotonic_ns, monotonic_ns
 
     def sleep(self, seconds: float) -> None:
-        self.pause(seconds)
+        if threading.get_ident() == self._operating_thread:
+            self.pause(seconds)
+        else:  # a thread that an earlier test started
+            time.sleep(seconds)
 
     # Threads.
 
@@ -199,6 +205,10 @@ class World:
             self.current = before
 
     # Chance.
+
+    def token_hex(self, num_bytes: int) -> str:
+        """As `secrets` shows it to the product."""
+        return self.random.randbytes(num_bytes).hex()
 
     def chance(self, probability: float) -> bool:
         return probability > 0 and self.random.random() < probability

@@ -91,7 +91,8 @@ def test_what_is_open_when_the_product_is_stopped_or_killed_is_failed(run_produc
         assert "Send the message again" in str(summary["error"])
         assert shown_text(client, request_id).startswith(shown)  # and nothing that a page has shown is lost
 
-        open_ids = [start(client, STORY, max_tokens=4000) for _ in range(2)]
+        params = {"max_tokens": 4000, "regex": "([a-z]{2,9} ){400}", "stop_on_repetition": False}
+        open_ids = [start(client, STORY, **params) for _ in range(2)]
         conversation = client.post("/api/conversations", json={}).json()["id"]
         body = {"text": "One by one.", "is_stepped": True}
         stepped = client.post(f"/api/conversations/{conversation}/messages", json=body).json()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from django.conf import settings
 from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -35,7 +36,7 @@ class ReadinessChecks(Result):
     database: bool
     redis: bool
     worker: bool
-    """A worker has loaded the model."""
+    """A worker has loaded the configured model."""
 
 
 class SystemHealth(Result):
@@ -85,7 +86,9 @@ def _parts() -> _Parts:
     checks = ReadinessChecks(
         database=_is_database_up(),
         redis=workers is not None,
-        worker=any(worker.state == "ready" for worker in workers or ()),
+        worker=any(
+            (worker.state, worker.model) == ("ready", settings.ENVIRONMENT.model_name) for worker in workers or ()
+        ),
     )
     return _Parts(checks, workers or [])
 

@@ -29,6 +29,7 @@ from webapp.learn.chat import ChatBody, PackedChat, packed
 from webapp.learn.tasks import check_key
 from webapp.limits.window import is_within
 from webapp.probes.job import JobStatus, Overloaded, WorkerJob
+from webapp.registry.offered import default_id
 from webapp.requests import services
 
 _PATIENCE_S = {"queued": 60.0, "running": 300.0}
@@ -65,7 +66,7 @@ class Prices(Result):
 
 def show_prices(request: HttpRequest) -> Prices:
     """Show today's price of each kind of token."""
-    found = prices_in_force(settings.ENVIRONMENT.model_name, timezone.now().date())
+    found = prices_in_force(default_id(), timezone.now().date())
     if found is None:
         return Prices(prices=None)
     unit_prices = KindPrices(**found.unit_nano)
@@ -86,7 +87,7 @@ def show_wordpiece(request: HttpRequest) -> HttpResponse:
 def pack_chat(request: HttpRequest, body: ChatBody) -> PackedChat:
     """Pack each turn of a chat into its prompt, by the real assembler. 12 turns of 4,000 characters at most."""
     try:
-        prompt = services.prompt_services()
+        prompt = services.prompt_services(default_id())
         if found := body.problem(prompt.window):
             raise ApiError(400, "invalid", found[1], found[0])
         _count(user_id(request))
@@ -148,13 +149,25 @@ class ExperimentBody(Body):
 def experiment(request: HttpRequest, body: ExperimentBody) -> Answer[ExperimentOutcome | Waiting]:
     """Run an exhibit's experiment on the model: its outcome. 202: ask again.
 
-    429 `too_many`; 503 `no_weights` (the model is elsewhere), `no_worker`, `overloaded`.
+    429 `too_many`; 503 `no_weights` (the model is elsewhere, or not the default), `no_worker`, `overloaded`.
     """
     asked = body.request
+    _check_same_tokens(settings.ENVIRONMENT.model_name, default_id())
     if problem := asked.problem():
         raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
     payload = encode_request(Experiment(user=user_id(request), request=asked))
     return _asked(WorkerJob(experiment_key(payload), "inference.experiment"), payload, user_id(request))
+
+
+def _check_same_tokens(computed: str, shown: str) -> None:
+    """The page makes token ids with the default model, and the probe worker has the configured one. Raises ApiError."""
+    if computed != shown and _version(computed) != _version(shown):
+        why = f"The exhibits compute with {computed}, and {shown} has another tokenizer"
+        raise ApiError(503, "no_weights", f"{why}. An operator can make {computed} the default again.")
+
+
+def _version(model: str) -> str:
+    return services.prompt_services(model).tokenizer.version
 
 
 def _asked(job: WorkerJob, payload: str, user: int) -> Answer[Any]:

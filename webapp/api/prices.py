@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, timedelta
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
@@ -18,6 +17,7 @@ from webapp.billing.pricing import BadPrices, NewPrices
 from webapp.gateway.errors import ApiError, all_of, not_found
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Query, Result
+from webapp.registry.offered import enabled, is_offered
 from webapp.usage.models import UsageSum
 from webapp.usage.price_preview import PricePreview, last_priced_day, preview
 
@@ -151,10 +151,10 @@ def _refusal(bad: BadPrices) -> ApiError:
 
 
 def known_models(book: PriceBook) -> list[str]:
-    """The models that are served, priced or were used: the served one first, the others by id."""
-    served = settings.ENVIRONMENT.model_name
+    """The models that are offered, priced or were used: those that are offered first, the others by id."""
+    served = [each.pk for each in enabled()]
     used = UsageSum.objects.filter(span="day").order_by().values_list("model", flat=True).distinct()
-    return [served, *sorted({*book.models, *used} - {served, ""})]
+    return [*served, *sorted({*book.models, *used} - {*served, ""})]
 
 
 def _shown(model: str, names: Mapping[str, str], book: PriceBook, today: date) -> ModelPrices:
@@ -162,7 +162,7 @@ def _shown(model: str, names: Mapping[str, str], book: PriceBook, today: date) -
     return ModelPrices(
         model=model,
         name=names.get(model, model),
-        is_served=model == settings.ENVIRONMENT.model_name,
+        is_served=is_offered(model),
         is_priced=book.in_force(model, today) is not None,
         spans=_spans(book.history(model), today),
         num_unpriced=_num_unpriced(model, today),

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest, StreamingHttpResponse
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
 from webapp.api.limits import find_user
 from webapp.api.operators import checked_operator, signed_in_user
@@ -186,4 +187,4 @@ def _one_at_a_time(user_id: int) -> Iterator[None]:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

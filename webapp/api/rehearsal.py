@@ -10,6 +10,7 @@ from webapp.gateway.errors import ApiError, too_many_open
 from webapp.gateway.structs import Body, Result
 from webapp.gateway.timing import ServerTiming
 from webapp.lifecycle.admission import TooManyOpen, concurrency_limits
+from webapp.registry.offered import default_id
 from webapp.requests.models import MAX_IN_FLIGHT
 from webapp.requests.params import checked_params
 
@@ -33,7 +34,7 @@ class Limits(Result):
 def rehearsed(body: Rehearsal, timing: ServerTiming) -> Limits:
     """Return each answer's concurrency limit. Raises ApiError, as sending the message would."""
     checked_text(body.text)
-    checked_params(body.params)
+    checked_params(body.params, default_id())
     if not (1 <= body.n <= MAX_ANSWERS and 0 <= body.num_open <= MAX_IN_FLIGHT):
         raise ApiError(400, "invalid", f"n must be 1 to {MAX_ANSWERS}, num_open 0 to {MAX_IN_FLIGHT}.", "n")
     timing.mark("validate")

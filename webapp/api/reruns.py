@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Prefetch
 from django.http import HttpRequest
@@ -25,11 +24,13 @@ from webapp.gateway.structs import Body, Result
 from webapp.lifecycle.admission import lock_user
 from webapp.limits.refusal import Refused
 from webapp.limits.rules import check_flag, check_sending
+from webapp.registry.offered import check_offered, is_offered
 from webapp.requests import services
 from webapp.requests.delivery import claim, once
 from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
+from webapp.requests.services import PromptServices
 from webapp.requests.summary import RequestSummary, status, summary
 from webapp.reruns import models, saved_prompt
 from webapp.reruns.advance import stop, will_run_again
@@ -51,6 +52,8 @@ class RerunPlan(Body):
     n: int = 1
     seeds: Literal["same", "fresh"] = "same"
     grid: Grid = Grid()
+    model: str | None = None
+    """An offered model with the tokenizer of the saved prompt; null: the saved request's."""
 
 
 RunState = Literal["waiting", "running", "done", "stopped", "withheld", "blocked", "failed"]
@@ -73,6 +76,8 @@ class RerunHead(Result):
 
     id: str
     created_at: datetime
+    model: str
+    """Runs the prompt; it may be another one than the saved request's."""
     seeds: Literal["same", "fresh"]
     n: int
     grid: Grid
@@ -92,7 +97,6 @@ class RerunSet(RerunHead):
     request_id: str | None
     """The saved request; null: it is gone."""
     title: str
-    model: str
     params: SamplingParams
     prompt: PromptCheck
     runs: list[Run]
@@ -111,7 +115,8 @@ def list_reruns(request: HttpRequest, request_id: str) -> RerunList:
 def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan, key: Key | None) -> Answer[RerunSet]:
     """Begin a set of runs of a saved request.
 
-    409 `still_running`, `trace_unreadable`, `no_prompt`, `no_seed`, `too_long`, `other_model`, `other_tokenizer`;
+    409 `still_running`, `trace_unreadable`, `no_prompt`, `no_seed`, `too_long`, `model_unavailable`,
+    `other_tokenizer`;
     422 `key_reused`; 429 `too_many_requests` (256 waiting runs); 403 `sending_stopped`, `switched_off`.
     """
     found = find(request, request_id)
@@ -123,13 +128,14 @@ def _begin(found: Request, body: RerunPlan, key: Key | None) -> models.Rerun:
     """Save a set of runs and have its first ones begun. Raises ApiError, Refused, CannotRerun."""
     _check_allowed(found)
     given = _saved(found)
-    check = saved_prompt.check(given, services.prompt_services(), settings.ENVIRONMENT.model_name)
-    runs = _planned(given, body)
+    model = given.model if body.model is None else body.model
+    check = saved_prompt.check(given, _served(given, body.model))
+    runs = _planned(given, body, model)
     rerun = models.Rerun(
         user_id=found.user_id,
         original=found,
         title=found.title,
-        model=found.model,
+        model=model,
         input=_input(found, given),
         params=msgspec.to_builtins(given.params),
         seeds=body.seeds,
@@ -184,7 +190,21 @@ def _saved(found: Request) -> saved_prompt.SavedPrompt:
     return saved_prompt.read(event for frame in frames for event in frame.events)
 
 
-def _planned(given: saved_prompt.SavedPrompt, body: RerunPlan) -> list[PlannedRun]:
+def _served(given: saved_prompt.SavedPrompt, model: str | None) -> PromptServices:
+    """The services of the model that runs the prompt. model: the chosen one. Raises ApiError, NotOffered."""
+    if model is None:
+        check_offered(given.model)
+        return services.prompt_services(given.model)
+    if not is_offered(model):
+        raise ApiError(400, "invalid", f"No model {model[:100]!r} is offered. Choose another model.", "model")
+    found = services.prompt_services(model)
+    if model != given.model and found.tokenizer.version != given.prompt.version:
+        message = f"{model} has another tokenizer than the saved prompt, so its ids would mean other words."
+        raise ApiError(400, "invalid", f"{message} Choose a model with the same tokenizer.", "model")
+    return found
+
+
+def _planned(given: saved_prompt.SavedPrompt, body: RerunPlan, model: str) -> list[PlannedRun]:
     if body.seeds == "same" and given.params.seed is None:
         message = "The trace has no seed, so its draws cannot be repeated. Ask for fresh seeds."
         raise ApiError(409, "no_seed", message, "seeds")
@@ -194,16 +214,16 @@ def _planned(given: saved_prompt.SavedPrompt, body: RerunPlan) -> list[PlannedRu
         raise ApiError(400, "invalid", str(error), error.field) from None
     num_kept = len(given.forked.ids) if given.forked is not None else 0
     for run in runs:
-        _check_params(run)
+        _check_params(run, model)
         if run.params.max_tokens <= num_kept:
             message = f"max_tokens must be more than {num_kept}: so many tokens the fork was given."
             raise ApiError(400, "invalid", message, "grid.max_tokens")
     return runs
 
 
-def _check_params(run: PlannedRun) -> None:
+def _check_params(run: PlannedRun, model: str) -> None:
     try:
-        checked_params(run.params)
+        checked_params(run.params, model)
     except ApiError as error:
         name = (error.field or "").removeprefix("params.")
         field = f"grid.{name}" if name in run.settings else error.field
@@ -235,6 +255,7 @@ def _head(rerun: models.Rerun, runs: list[models.Run]) -> dict[str, Any]:
     return {
         "id": rerun.pk,
         "created_at": rerun.created_at,
+        "model": rerun.model,
         "seeds": rerun.seeds,
         "n": rerun.n,
         "grid": msgspec.convert(rerun.grid, Grid),
@@ -249,7 +270,6 @@ def _shown(rerun: models.Rerun) -> RerunSet:
         **_head(rerun, runs),
         request_id=rerun.original_id,
         title=rerun.title,
-        model=rerun.model,
         params=msgspec.convert(rerun.params, SamplingParams),
         prompt=msgspec.convert(rerun.prompt_check, PromptCheck),
         runs=[_run(rerun, run) for run in runs],

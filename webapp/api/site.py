@@ -18,8 +18,6 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
-from inference.tokenization.gguf_metadata import TokenizerError
-from inference.tokenization.template_process import TemplateError
 from webapp.accounts.owners import owned_by
 from webapp.api.operators import signed_in_user
 from webapp.api.usage import PERMISSION as USAGE
@@ -28,6 +26,8 @@ from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.errors import not_found, user_id
 from webapp.gateway.page import built
 from webapp.gateway.structs import Query, Result
+from webapp.registry.models import RegisteredModel
+from webapp.registry.offered import default_id, enabled, is_offered
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import WorkerStatus
@@ -108,7 +108,7 @@ class SignedIn(Result):
 
 
 class Model(Result):
-    """A served model, and the settings of a new conversation with it."""
+    """A model that is offered, and the settings of a new conversation with it."""
 
     id: str
     name: str
@@ -117,12 +117,14 @@ class Model(Result):
     """Tokens of prompt and answer together; null: the model's files cannot be read."""
     tokenizer_url: str
     is_ready: bool
-    """A worker has loaded it."""
+    """One of its workers has loaded it."""
     default_params: SamplingParams
     default_system_prompt: str
     """Empty: the model's own template decides."""
     num_params: int | None
     """Null: not known."""
+    tokenizer_version: str | None
+    """Models with the same one read the same token ids. Null: the model's files cannot be read."""
 
 
 class SessionLimits(Result):
@@ -149,28 +151,36 @@ class Session(Result):
 
 def show_session(request: HttpRequest) -> Session:
     """Show the signed-in user, the models and the workers."""
-    user, environment = signed_in_user(request), settings.ENVIRONMENT
+    user = signed_in_user(request)
     workers = _as_told_to(user, list_workers() or [])
-    entry, names = services.model_entry(), model_names()
-    model = Model(
-        id=environment.model_name,
-        name=names.get(environment.model_name, environment.model_name),
-        window=_window(),
-        tokenizer_url=_tokenizer_url(environment.model_name),
-        is_ready=any(worker.state == "ready" for worker in workers),
+    names = model_names()
+    ready = {worker.model for worker in workers if worker.state == "ready"}
+    return Session(
+        user=_signed_in(user),
+        models=[_model(row, names, ready) for row in enabled()],
+        default_model=default_id(),
+        model_names=names,
+        limits=SessionLimits(message_bytes=MAX_MESSAGE_BYTES, num_answers=MAX_ANSWERS),
+        has_otlp_endpoint=settings.ENVIRONMENT.otlp is not None,
+        workers=workers,
+        version=VERSION,
+    )
+
+
+def _model(row: RegisteredModel, names: dict[str, str], ready: set[str]) -> Model:
+    """names: those that operators gave. ready: the models that a worker has loaded."""
+    entry, loaded = services.model_entry(row), services.loaded_or_none(row.pk)
+    address = f"/api/models/{row.pk}/tokenizer.json"
+    return Model(
+        id=row.pk,
+        name=names.get(row.pk, row.pk),
+        window=loaded.window if loaded else None,
+        tokenizer_url=f"{address}?v={loaded.tokenizer.version}" if loaded else address,
+        is_ready=row.pk in ready,
         default_params=entry.default_params,
         default_system_prompt=entry.default_system_prompt,
         num_params=entry.num_params,
-    )
-    return Session(
-        user=_signed_in(user),
-        models=[model],
-        default_model=environment.model_name,
-        model_names=names,
-        limits=SessionLimits(message_bytes=MAX_MESSAGE_BYTES, num_answers=MAX_ANSWERS),
-        has_otlp_endpoint=environment.otlp is not None,
-        workers=workers,
-        version=VERSION,
+        tokenizer_version=loaded.tokenizer.version if loaded else None,
     )
 
 
@@ -185,22 +195,6 @@ def _signed_in(user: User) -> SignedIn:
     return SignedIn(user.pk, user.get_username(), user.is_staff, user.is_superuser, sorted(user.get_all_permissions()))
 
 
-def _tokenizer_url(model: str) -> str:
-    """The tokenizer's address with its current version; without one if the model's files cannot be read."""
-    address = f"/api/models/{model}/tokenizer.json"
-    try:
-        return f"{address}?v={services.prompt_services().tokenizer.version}"
-    except (TokenizerError, TemplateError):
-        return address
-
-
-def _window() -> int | None:
-    try:
-        return services.prompt_services().window
-    except (TokenizerError, TemplateError):
-        return None
-
-
 class TokenizerQuery(Query):
     """The version of the tokenizer."""
 
@@ -210,9 +204,9 @@ class TokenizerQuery(Query):
 
 def show_tokenizer(request: HttpRequest, model: str, query: TokenizerQuery) -> HttpResponse:
     """The model's tokenizer for the browser. Its `ETag` is its hash."""
-    if model != settings.ENVIRONMENT.model_name:
+    if not is_offered(model):
         raise not_found("model")
-    built = services.prompt_services().tokenizer
+    built = services.prompt_services(model).tokenizer
     etag = f'"{built.version}"'
     if etag in request.headers.get("If-None-Match", ""):
         response = HttpResponse(status=304)

@@ -44,7 +44,7 @@ def step(request: HttpRequest, request_id: str, body: StepCommand) -> Taken:
     # The last two suffice: two commands to stop running on never follow each other.
     _check_new(body, log.commands(found.pk, -2))
     if body.num_tokens != 0:
-        _check_choice(body, last)
+        _check_choice(body, last, found.model)
     log.command(found.pk, body)
     return Taken()
 
@@ -70,7 +70,7 @@ def _check_new(command: StepCommand, before: list[StepCommand]) -> None:
         raise ApiError(409, "moved_on", "A token was already chosen at this position.", "position")
 
 
-def _check_choice(command: StepCommand, last: TokenProposed | TokenSampled) -> None:
+def _check_choice(command: StepCommand, last: TokenProposed | TokenSampled, model: str) -> None:
     """Check that this token can be taken now. Raises ApiError."""
     place = (command.generation, command.position)
     if not isinstance(last, TokenProposed) or (last.generation, last.token.position) != place:
@@ -81,6 +81,6 @@ def _check_choice(command: StepCommand, last: TokenProposed | TokenSampled) -> N
     if command.token_id not in last.token.candidate_ids or command.token_id in masked:
         message = "token_id must be one of the candidates that the settings and the grammar allow."
         raise ApiError(400, "unknown_token", message, "token_id")
-    tokenizer = services.prompt_services().tokenizer
+    tokenizer = services.prompt_services(model).tokenizer
     if tokenizer.is_special(command.token_id) and command.token_id not in tokenizer.eos_ids:
         raise ApiError(400, "control_token", "Only the chat template may write control tokens.", "token_id")

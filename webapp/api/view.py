@@ -23,6 +23,7 @@ from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.start import QueueUnavailable
 from webapp.limits.refusal import Refused
+from webapp.registry.offered import NotOffered, UnknownModel
 from webapp.requests.delivery import KeyReused, NotBegun
 from webapp.reruns.saved_prompt import CannotRerun
 from webapp.traces.file.archive import TraceFileError
@@ -72,6 +73,10 @@ def refusal_of(error: Exception) -> ApiError | None:
         case AnswerOpen():
             message = "The answer before this message is not complete. Wait for its end or stop it, then send."
             return ApiError(409, "answer_open", message)
+        case NotOffered():
+            return ApiError(409, "model_unavailable", str(error), "model")
+        case UnknownModel():
+            return ApiError(404, "unknown_model", str(error), "model")
         case KeyReused():
             message = "This Idempotency-Key belongs to another call. Use a new key for each call."
             return ApiError(422, "key_reused", message)

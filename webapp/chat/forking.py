@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import msgspec
-from django.conf import settings
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
@@ -17,6 +16,7 @@ from webapp.gateway.idempotency import Key
 from webapp.lifecycle.fork import CannotFork, Fork, check_length, check_room, fork_at, fork_with, parent_of
 from webapp.lifecycle.fork_preparation import frames_of
 from webapp.lifecycle.start import Arrival
+from webapp.registry.offered import check_offered
 from webapp.requests import services
 from webapp.requests.input import ForkInput
 from webapp.requests.models import Request
@@ -36,14 +36,15 @@ class Place:
 
 
 def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
-    """Return the tokens that the fork takes over. Raises CannotFork, RedisError."""
+    """Return the tokens that the fork takes over. Raises CannotFork, NotOffered, RedisError."""
     if parent.is_imported:
         message = "This trace was imported and this server has not checked its prompt, so no answer can continue it."
         raise CannotFork("imported", message)
     if getattr(parent, "message", None) is None:
         raise CannotFork("no_conversation", "Its conversation was deleted, so there is no place for another answer.")
+    check_offered(parent.model)
     try:
-        served = services.prompt_services()
+        served = services.prompt_services(parent.model)
         if place.text is not None:
             check_length(place.text, served.tokenizer, served.window, params)
         events = [event for frame in frames_of(parent) for event in frame.events]
@@ -51,7 +52,7 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
         raise CannotFork("trace_unreadable", f"The saved trace cannot be read: {error}") from None
     except (TokenizerError, TemplateError) as error:
         raise CannotFork("model_unavailable", str(error)) from None
-    found = parent_of(events, served.tokenizer, settings.ENVIRONMENT.model_name)
+    found = parent_of(events, served.tokenizer, parent.model)
     if place.text is not None:
         fork = fork_with(found, served.tokenizer, place.text)
     else:
@@ -64,7 +65,7 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
 def start_fork(
     parent: Request, fork: Fork, params: SamplingParams, arrival: Arrival, key: Key | None = None
 ) -> list[Message]:
-    """Begin the one new answer, a branch beside its parent's. Raises Refused, QueueUnavailable."""
+    """Begin the one new answer, a branch beside its parent's. Raises NotOffered, Refused, QueueUnavailable."""
     answer: Message = parent.message
     assert answer.parent is not None
     request = Request(

@@ -15,7 +15,8 @@ import redis
 from django.conf import settings
 from django.utils import timezone
 
-from inference.eventlog.keys import PREFIX
+from inference.eventlog.connections import connect
+from inference.eventlog.keys import PREFIX, model_queue, worker_queue
 from inference.protocol.events import Dropped, Segment
 from inference.protocol.request import SamplingParams, Usage
 from webapp.billing.bill import prices_in_force
@@ -24,9 +25,11 @@ from webapp.chat.models import Conversation, Message
 from webapp.chat.sending import messages_for
 from webapp.gateway.structs import Result
 from webapp.lifecycle.cache_peek import num_cached
-from webapp.lifecycle.packing import context_event, most_output, pack
+from webapp.lifecycle.packing import context_event, most_output, pack, served
+from webapp.registry.offered import check_offered
 from webapp.requests.models import Request
 from webapp.requests.queues import num_generations
+from webapp.requests.workers import ready_workers
 
 _EXCERPT_CHARS = 120
 _NUM_RECENT = 20
@@ -81,11 +84,13 @@ class Busy(Exception):
 def preview(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams) -> Preview:
     """Return the preview. The conversation need not be saved.
 
-    Raises CannotPrepare, Busy, RedisError, OperationalError.
+    Raises CannotPrepare, NotOffered, Busy, RedisError, OperationalError.
     """
+    check_offered(conversation.model)
     with _one_at_a_time(conversation.user_id):
         question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
-        assembled = pack(messages_for(conversation, question), params)
+        model = served(conversation.model)
+        assembled = pack(model, messages_for(conversation, question), params)
         ids = assembled.prompt.ids
         cached = num_cached(ids, conversation.model, f"user:{conversation.user_id}")
         context = context_event(assembled, 0, 0)
@@ -99,7 +104,7 @@ def preview(conversation: Conversation, parent: Message | None, text: str, param
             dropped=context.dropped,
             num_cached_tokens=cached,
             price=_price(conversation.model, len(ids), cached or 0, num_output),
-            wait=_wait(conversation),
+            wait=_wait(conversation, model.tokenizer.version),
         )
 
 
@@ -120,17 +125,22 @@ def _price(model: str, num_prompt: int, cached: int, num_output: int) -> Price |
     )
 
 
-def _wait(conversation: Conversation) -> Wait:
-    """The median wait of the user's last requests for their first text, and the number of requests still queued."""
+def _wait(conversation: Conversation, tokenizer_version: str) -> Wait:
+    """The median wait of the user's last requests for their first text, and the number queued for the model."""
     own = Request.objects.filter(user_id=conversation.user_id, model=conversation.model, is_imported=False)
     ended = own.filter(first_text_us__isnull=False, finished_at__isnull=False).order_by("-created_at", "-id")
     waits = [us for us in ended.values_list("first_text_us", flat=True)[:_NUM_RECENT] if us is not None]
     known = len(waits) >= _LEAST_RECENT
     return Wait(
-        num_queued=num_generations(),
+        num_queued=num_generations(*_queues(conversation.model, tokenizer_version)),
         num_recent=len(waits),
         first_text_us=round(median(waits)) if known else None,
     )
+
+
+def _queues(model: str, tokenizer_version: str) -> list[str]:
+    """The queues from which the workers of a model take."""
+    return [model_queue(model, tokenizer_version), *map(worker_queue, ready_workers(model) or [])]
 
 
 @contextmanager
@@ -147,4 +157,4 @@ def _one_at_a_time(user_id: int) -> Iterator[None]:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

@@ -19,6 +19,7 @@ from webapp.gateway.idempotency import Key
 from webapp.lifecycle.admission import admit, check_places
 from webapp.lifecycle.start import Arrival, start, take_back
 from webapp.limits.refusal import Refused
+from webapp.registry.offered import check_offered
 from webapp.requests import services
 from webapp.requests.delivery import claim, forget
 from webapp.requests.input import Messages, MessagesInput
@@ -54,7 +55,7 @@ def send(
 ) -> Sent:
     """Append a user message and start an answer for each of params.
 
-    Raises AnswerOpen, Refused, QueueUnavailable.
+    Raises AnswerOpen, NotOffered, Refused, QueueUnavailable.
     """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
     return Sent(question, _answer(conversation, question, params, arrival, key))
@@ -88,7 +89,7 @@ def regenerate(
 ) -> list[Message]:
     """Answer the same question again, as siblings, once for each of params.
 
-    Raises AnswerOpen, Refused, QueueUnavailable.
+    Raises AnswerOpen, NotOffered, Refused, QueueUnavailable.
     """
     assert answer.parent is not None
     return _answer(answer.conversation, answer.parent, params, arrival, key)
@@ -115,9 +116,9 @@ def begin(
     key: Key | None = None,
 ) -> list[Message]:
     """Save the requests and the messages that will show their answers, then start the requests.
-    Raises Refused, QueueUnavailable, RedisError. Under a key it is called by `once`.
+    Raises NotOffered, Refused, QueueUnavailable, RedisError. Under a key it is called by `once`.
 
-    A new question is saved with them. Reads come before the write lock.
+    All requests are of one model. A new question is saved with them. Reads come before the write lock.
     """
     role = Message.Role.ASSISTANT
     answers = [Message(conversation=conversation, parent=question, role=role, request=each) for each in requests]
@@ -125,8 +126,10 @@ def begin(
     undo = _Undo(conversation.leaf_id, conversation.title, created, answers)
     conversation.leaf_id, conversation.updated_at = answers[0].pk, timezone.now()
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
+    model = requests[0].model
+    check_offered(model)
     try:
-        check_places(conversation.model, len(requests))
+        check_places(model, len(requests))
         with transaction.atomic():
             claim(key, [message.pk for message in created])
             limits = admit(conversation.user_id, len(requests), arrival.is_stepped)

@@ -27,14 +27,15 @@ _NOT_IN_THIS_BRANCH = "this branch of the conversation does not contain it"
 def compare(
     request_id: str, now: Sequence[AnyEvent], before: Sequence[AnyEvent], answer: Sequence[tuple[int, bytes]]
 ) -> ContextCompared | None:
-    """Compare the prompt of `now` with the prompt of `before` and its answer; None when one of them has no prompt.
+    """Compare the prompt of `now` with the prompt of `before` and its answer.
 
+    None when one of them has no prompt, or when another tokenizer made it: the ids then mean other words.
     request_id: the earlier request's. The event holds that request's texts, which only its own trace may keep. The
     event's `at` is 0: the caller sets it on append.
     """
     prompt, earlier = first(now, PromptTokenized), first(before, PromptTokenized)
     accepted = first(before, RequestAccepted)
-    if prompt is None or earlier is None or accepted is None:
+    if prompt is None or earlier is None or accepted is None or prompt.version != earlier.version:
         return None
     old_ids = [*earlier.ids, *(token for token, _ in answer)]
     num_common = _num_common(prompt.ids, old_ids)

@@ -6,9 +6,9 @@ import hashlib
 import logging
 
 import msgspec
-import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
 from inference.safety.minilm import SafetyModelError
 from inference.safety.policy import PolicyError
@@ -29,7 +29,7 @@ def check_key(payload: str) -> str:
 def check(payload: str) -> None:
     """Check a text (JSON: user, text) as a message and as an answer, and save both results under the key."""
     key = check_key(payload)
-    client = redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    client = connect(settings.ENVIRONMENT.redis_url)
     client.hset(key, items=_outcome(msgspec.json.decode(payload)["text"]))
     client.expire(key, _EXPIRY_S)
     client.close()

@@ -16,7 +16,6 @@ from webapp.lifecycle.placement import num_places
 from webapp.limits.refusal import Refused
 from webapp.limits.room import Room, room_of, take
 from webapp.limits.rules import effective_of
-from webapp.requests import services
 from webapp.requests.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 from webapp.requests.workers import PLACES_OF_ONE
 
@@ -40,7 +39,8 @@ def check_places(model: str, num_new: int) -> None:
 def num_free_places(model: str) -> int:
     """Return how many more requests the workers of a model may take. Raises RedisError."""
     places = num_places(model)
-    return max(0, (PLACES_OF_ONE if places is None else places) - services.leases().num_open())
+    num_open = Request.objects.filter(model=model, finished_at=None).count()
+    return max(0, (PLACES_OF_ONE if places is None else places) - num_open)
 
 
 class TooManyOpen(Refused):

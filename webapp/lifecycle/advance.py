@@ -52,6 +52,8 @@ logger = logging.getLogger(__name__)
 _MOST_LOST = 2
 """A request is refused when this many attempts in a row lost their worker and produced no token."""
 _MOST_LOST_IN_ALL = 8
+_MOST_UNTRIED = 16
+"""Attempts in a row whose worker was lost before their turn. So many do not wait beside another request by chance."""
 
 _ENDED_WORKERS = Failure(
     "generation",
@@ -202,15 +204,17 @@ def is_to_blame(events: Sequence[AnyEvent]) -> bool:
     """
     events = latest(events)
     resumed = {event.attempt for event in events if isinstance(event, GenerationResumed)}
-    num_lost, num_in_all = 0, 0
+    num_lost = num_in_all = num_untried = 0
     is_first = True
     for event in events:
         if isinstance(event, TokenSampled | TokenProposed):
-            num_lost = 0
+            num_lost = num_untried = 0
         elif isinstance(event, GenerationInterrupted):
-            is_counted = event.cause == "lost" and (is_first or event.attempt in resumed)
+            is_lost = event.cause == "lost"
+            is_counted = is_lost and (is_first or event.attempt in resumed)
+            num_untried += is_lost and not is_counted
             num_lost, num_in_all, is_first = num_lost + is_counted, num_in_all + is_counted, False
-    return num_lost >= _MOST_LOST or num_in_all >= _MOST_LOST_IN_ALL
+    return num_lost >= _MOST_LOST or num_in_all >= _MOST_LOST_IN_ALL or num_untried >= _MOST_UNTRIED
 
 
 def _events(frames: Sequence[Frame]) -> list[AnyEvent]:

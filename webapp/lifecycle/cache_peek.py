@@ -11,6 +11,7 @@ from uuid import uuid4
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import peek_reply_key, peeks_key
 from inference.protocol.peek import CachePeek, encode_peek
 from webapp.requests.workers import ready_workers
@@ -60,4 +61,4 @@ def _answers(keys: list[str], deadline: float) -> Iterator[tuple[str, int | None
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

@@ -20,11 +20,8 @@ from webapp.lifecycle.generation_request import generation_request, tokenizer_ve
 from webapp.lifecycle.placement import is_served, place
 from webapp.requests import services
 from webapp.requests.models import Request
-from webapp.requests.queues import add_generate_queue, drop_generate_queue, num_generations
-from webapp.requests.workers import is_alive
+from webapp.requests.queues import GENERATION_EXPIRY_S, add_generate_queue, num_generations
 
-_EXPIRY_S = 3600
-"""Lifetime of a queued generation, in seconds. The watchdog has ended its request long before."""
 _PREPARATION_S = 5.0
 """A preparation takes milliseconds, or seconds where many wait."""
 _REPORT_S = 10.0
@@ -59,21 +56,20 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark)
     services.leases().grant(request.pk, request.attempt, _TAKEN_S if worker else _QUEUED_S, worker)
     add_generate_queue(queue)
     # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
-    app.send_task("inference.generate", args=[payload], queue=queue, expires=_EXPIRY_S, argsrepr="", kwargsrepr="")
+    app.send_task(
+        "inference.generate", args=[payload], queue=queue, expires=GENERATION_EXPIRY_S, argsrepr="", kwargsrepr=""
+    )
 
 
 def is_waiting(request: Request, events: Sequence[AnyEvent]) -> bool:
     """Return whether the generation may still be in the queue that several workers take from. Raises RedisError.
 
     A worker with free places takes what its own queue has at once. So a generation that was sent to one worker and not
-    taken is lost; the queue of a worker that is gone is deleted.
+    taken is lost.
     """
-    worker = services.leases().worker_of(request.pk)
-    if worker is None:
-        return bool(num_generations(model_queue(request.model, tokenizer_version(events))))
-    if not is_alive(worker):
-        drop_generate_queue(worker_queue(worker))
-    return False
+    if services.leases().worker_of(request.pk) is not None:
+        return False
+    return bool(num_generations(model_queue(request.model, tokenizer_version(events))))
 
 
 def queue_report(request: Request) -> None:

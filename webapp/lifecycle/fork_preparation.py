@@ -9,7 +9,6 @@ import time
 from typing import cast
 
 import msgspec
-from django.conf import settings
 
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
@@ -17,6 +16,7 @@ from inference.protocol.failures import Failure, FailureCode
 from inference.protocol.request import SamplingParams
 from inference.protocol.safety_policy import Layer
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
+from webapp.lifecycle.packing import served
 from webapp.lifecycle.prepare import Prepared
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
@@ -37,10 +37,12 @@ class ForkPreparation:
     """Prepares one fork."""
 
     def __init__(self, request: Request, source: ForkInput) -> None:
+        """Raises CannotPrepare."""
         self._request = request
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
         self._ids, self._is_written = source.ids, source.is_written
+        self._tokenizer = served(request.model).tokenizer
 
     def run(self) -> Prepared:
         """Prepare the fork. Raises Failure where the parent cannot be continued."""
@@ -60,7 +62,7 @@ class ForkPreparation:
             events = [event for frame in frames_of(source) for event in frame.events]
             if not events:
                 raise CannotPrepare("context", "parent_gone", _GONE)
-            return parent_of(events, services.prompt_services().tokenizer, settings.ENVIRONMENT.model_name)
+            return parent_of(events, self._tokenizer, self._request.model)
         except CannotFork as error:
             raise CannotPrepare("context", cast(FailureCode, error.code), str(error)) from None
         except TraceFileError:
@@ -99,4 +101,4 @@ class ForkPreparation:
         )
 
     def _pieces(self) -> tuple[bytes, ...]:
-        return tuple(map(services.prompt_services().tokenizer.piece, self._ids))
+        return tuple(map(self._tokenizer.piece, self._ids))

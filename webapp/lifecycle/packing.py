@@ -11,16 +11,29 @@ from inference.tokenization.template_process import TemplateError
 from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
+from webapp.requests.services import PromptServices
 
 
-def pack(messages: Sequence[SourceMessage], params: SamplingParams) -> Assembled:
+def served(model: str) -> PromptServices:
+    """The tokenizer, template and limits of a model. Raises CannotPrepare."""
+    try:
+        return services.prompt_services(model)
+    except (TokenizerError, TemplateError) as error:
+        raise _unusable(error) from error
+
+
+def pack(model: PromptServices, messages: Sequence[SourceMessage], params: SamplingParams) -> Assembled:
     """Pack the messages into the model's window. Raises CannotPrepare."""
     try:
-        return services.prompt_services().assembler.assemble(messages, params.max_tokens)
+        return model.assembler.assemble(messages, params.max_tokens)
     except ContextTooLarge as error:
         raise CannotPrepare("context", "prompt_too_long", str(error)) from None
     except (TokenizerError, TemplateError) as error:
-        raise CannotPrepare("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}") from error
+        raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> CannotPrepare:
+    return CannotPrepare("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}")
 
 
 def context_event(assembled: Assembled, at: int, duration_us: int) -> ContextAssembled:

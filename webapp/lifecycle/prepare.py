@@ -13,7 +13,7 @@ from inference.protocol.events import AnyEvent, PromptTokenized, SafetyChecked
 from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
 from webapp.context.assemble import Assembled
-from webapp.lifecycle.packing import context_event, pack
+from webapp.lifecycle.packing import context_event, pack, served
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import MessagesInput, SavedInput
@@ -43,10 +43,12 @@ class Preparation:
     """Prepares one request."""
 
     def __init__(self, request: Request, source: MessagesInput | SavedInput) -> None:
+        """Raises CannotPrepare."""
         self._request = request
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
         self._messages = source.messages
+        self._model = served(request.model)
 
     def run(self) -> Prepared:
         """Check the input and pack the prompt in parallel: both release the interpreter lock while they compute."""
@@ -82,7 +84,7 @@ class Preparation:
         return Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
 
     def _assemble(self) -> Assembled:
-        return pack(self._messages, self._params)
+        return pack(self._model, self._messages, self._params)
 
     def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
         return Prepared(self._in_order(checked, packed))
@@ -92,7 +94,7 @@ class Preparation:
 
     def _packing_events(self, packed: Packed) -> list[AnyEvent]:
         assembled, prompt = packed.assembled, packed.assembled.prompt
-        tokenizer = services.prompt_services().tokenizer
+        tokenizer = self._model.tokenizer
         # The tokenizer runs at the end of assembly; its time is reported separately.
         us = prompt.encoding_us
         context = context_event(assembled, packed.at - us, packed.duration_us - us)

@@ -23,9 +23,8 @@ class RerunPreparation(Preparation):
         self._saved = source
 
     def _assemble(self) -> Assembled:
-        assembler = services.prompt_services().assembler
         try:
-            return assembler.restore(self._saved.context, self._saved.prompt, self._params.max_tokens)
+            return self._model.assembler.restore(self._saved.context, self._saved.prompt, self._params.max_tokens)
         except ContextTooLarge as error:
             raise CannotPrepare("context", "prompt_too_long", str(error)) from None
 
@@ -36,7 +35,7 @@ class RerunPreparation(Preparation):
 
     def _prepared_fork(self, checked: SafetyChecked, packed: Packed, given: GenerationForked) -> Prepared:
         """Check the fork's given tokens as an answer: the policy may have changed."""
-        pieces = tuple(map(services.prompt_services().tokenizer.piece, given.ids))
+        pieces = tuple(map(self._model.tokenizer.piece, given.ids))
         text = b"".join(pieces).decode("utf-8", "replace")
         check = services.guard().check(text, "output")
         kept = check.event(self._clock.at(), "output", 0, len(text))

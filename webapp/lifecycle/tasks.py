@@ -24,6 +24,7 @@ from webapp.lifecycle.fork_preparation import ForkPreparation
 from webapp.lifecycle.prepare import Preparation, Prepared
 from webapp.lifecycle.rerun_preparation import RerunPreparation
 from webapp.lifecycle.settle import end, settle
+from webapp.registry.offered import enabled
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import ForkInput, MessagesInput, NoInput, SavedInput
@@ -36,12 +37,13 @@ _NO_QUEUE = Failure("generation", "queue_unavailable", "The server's queue could
 
 @worker_init.connect
 def _warm(**_: Any) -> None:
-    """Load tokenizer and classifier before the first request, which would wait for them."""
+    """Load tokenizers and classifier before the first request, which would wait for them."""
     try:
-        services.prompt_services()
+        for model in enabled():
+            services.prompt_services(model.pk)
         services.guard().check("Hello there.", "input")
     except Exception:
-        logger.exception("the tokenizer or the safety classifier could not be loaded")
+        logger.exception("a tokenizer or the safety classifier could not be loaded")
 
 
 @worker_ready.connect

@@ -35,6 +35,7 @@ from webapp.lifecycle.advance import advance
 from webapp.lifecycle.settle import end
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.requests.queues import drop_lost_queues
 from webapp.requests.workers import is_alive
 from webapp.traces.library import retention, sharing
 
@@ -67,6 +68,7 @@ def keep_watch() -> None:
             if time.monotonic() >= next_look:
                 next_look = time.monotonic() + pause_s
                 watch.attend_all()
+                drop_lost_queues()
             if time.monotonic() >= next_upkeep and not keep_up():
                 next_upkeep = time.monotonic() + _UPKEEP_S
         except Exception:
@@ -156,9 +158,9 @@ class Watch:
 
 def _put_back(request: Request) -> None:
     """Put back the fence, then a lease that is over: the next look at the leases carries the request on."""
-    with suppress(Fenced):  # the row has changed since it was read
+    with suppress(Fenced):  # a settlement fenced it, which may have died before it saved the row
         services.event_log().fence(request.pk, request.attempt)
-        services.leases().grant(request.pk, request.attempt, 0)
+    services.leases().grant(request.pk, request.attempt, 0)
 
 
 def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:

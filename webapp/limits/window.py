@@ -8,6 +8,7 @@ from functools import cache
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
 
 
@@ -22,4 +23,4 @@ def is_within(name: str, user_id: int, most: int, window_s: int) -> bool:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

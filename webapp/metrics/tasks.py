@@ -13,6 +13,7 @@ from celery.signals import worker_ready
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
 from webapp.environment import OtlpEndpoint
 from webapp.metrics.otlp import to_otlp
@@ -34,7 +35,7 @@ def _start(**_: Any) -> None:
 
 def _keep_pushing(endpoint: OtlpEndpoint) -> None:
     """Push until the process ends. The same trouble is logged once."""
-    client, said = redis.Redis.from_url(settings.ENVIRONMENT.redis_url), ""
+    client, said = connect(settings.ENVIRONMENT.redis_url), ""
     while True:
         said = push_or_log(endpoint, client, said)
         time.sleep(INTERVAL_S)

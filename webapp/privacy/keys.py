@@ -12,6 +12,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
 from webapp.requests.queues import generate_queues
 
@@ -101,4 +102,4 @@ def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

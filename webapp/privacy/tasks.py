@@ -17,6 +17,7 @@ from django.db import close_old_connections
 from django.utils import timezone
 from redis.exceptions import LockNotOwnedError
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
 from webapp.privacy.erase import advance, unfinished
 
@@ -70,4 +71,4 @@ def _claim(user_id: int) -> Iterator[bool]:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

@@ -10,6 +10,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from webapp.celery import app
 
 QUEUE = "probes"
@@ -73,4 +74,4 @@ class WorkerJob:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

@@ -109,6 +109,7 @@ class Request(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["user", "-created_at", "-id", *FILTERED], name="library"),
             models.Index(fields=["user", "accepted_unix_us"], condition=models.Q(is_imported=True), name="imported"),
+            models.Index(fields=["model"], condition=models.Q(finished_at=None), name="open_requests"),
         ]
 
     def __str__(self) -> str:

@@ -14,9 +14,9 @@ from webapp.requests import services
 _GRAMMAR = ("json_schema", "regex")
 
 
-def checked_params(params: SamplingParams) -> SamplingParams:
-    """Check the params and return them. Raises ApiError, which names every problem, one per field."""
-    found = [*params.problems(), _id_problem(params), _nul_problem(params)]
+def checked_params(params: SamplingParams, model: str) -> SamplingParams:
+    """Check the params for this model and return them. Raises ApiError, which names every problem, one per field."""
+    found = [*params.problems(), _id_problem(params, model), _nul_problem(params)]
     if not any(problem and problem.field in _GRAMMAR for problem in found):
         found.append(_grammar_problem(params))
     first = {problem.field: problem for problem in reversed(found) if problem}
@@ -27,10 +27,10 @@ def checked_params(params: SamplingParams) -> SamplingParams:
     return params
 
 
-def window_notes(params: SamplingParams) -> tuple[FieldProblem, ...]:
+def window_notes(params: SamplingParams, model: str) -> tuple[FieldProblem, ...]:
     """Notes on params that are accepted but limited by the window."""
     try:
-        window = services.prompt_services().window
+        window = services.prompt_services(model).window
     except (TokenizerError, TemplateError):
         return ()
     if params.max_tokens < window:
@@ -41,11 +41,11 @@ def window_notes(params: SamplingParams) -> tuple[FieldProblem, ...]:
     return (FieldProblem(message=message, field="params.max_tokens"),)
 
 
-def _id_problem(params: SamplingParams) -> Problem | None:
+def _id_problem(params: SamplingParams, model: str) -> Problem | None:
     if not (params.logit_bias or params.banned_token_ids or params.stop_token_ids):
         return None
     try:
-        num_ids = services.prompt_services().num_ids
+        num_ids = services.prompt_services(model).num_ids
     except (TokenizerError, TemplateError) as error:
         raise ApiError(503, "model_unavailable", str(error)) from None
     return params.id_problem(num_ids)

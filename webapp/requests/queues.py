@@ -5,15 +5,20 @@ Generations wait in several queues: one for each model, and one for each worker.
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from typing import Any
 
 import redis
 from django.conf import settings
 
-from inference.eventlog.keys import GENERATE_QUEUES
+from inference.eventlog.connections import connect
+from inference.eventlog.keys import GENERATE_QUEUES, WORKER_QUEUES
+from webapp.requests.workers import is_alive
 
 _TIMEOUT_S = 2
+GENERATION_EXPIRY_S = 3600
+"""Lifetime of a queued generation, in seconds. The watchdog has ended its request long before."""
 
 
 def queue_lengths(*queues: str) -> list[int]:
@@ -27,7 +32,7 @@ def queue_lengths(*queues: str) -> list[int]:
 
 def generate_queues() -> list[str]:
     """The names of the queues of generations. Raises RedisError."""
-    names: Any = _client().smembers(GENERATE_QUEUES)
+    names: Any = _client().zrange(GENERATE_QUEUES, 0, -1)
     return sorted(name.decode() for name in names)
 
 
@@ -38,17 +43,21 @@ def num_generations(*queues: str) -> int:
 
 def add_generate_queue(name: str) -> None:
     """Have a queue of generations counted from now on. Raises RedisError."""
-    _client().sadd(GENERATE_QUEUES, name)
+    _client().zadd(GENERATE_QUEUES, {name: time.time()})
 
 
-def drop_generate_queue(name: str) -> None:
-    """Delete the queue of a worker that is gone. Raises RedisError."""
-    pipeline = _client().pipeline(transaction=False)
-    pipeline.srem(GENERATE_QUEUES, name)
-    pipeline.delete(name)
-    pipeline.execute()
+def drop_lost_queues() -> None:
+    """Empty the queues of workers that are gone. A request that waits there is placed anew once its lease is over.
+
+    A message may be on its way to such a queue, so its name stays for as long as messages live. Raises RedisError.
+    """
+    queues = [name for name in generate_queues() if name.startswith(WORKER_QUEUES)]
+    lost = [name for name in queues if not is_alive(name.removeprefix(WORKER_QUEUES))]
+    if lost:
+        _client().delete(*lost)
+    _client().zremrangebyscore(GENERATE_QUEUES, "-inf", time.time() - GENERATION_EXPIRY_S)
 
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S)
+    return connect(settings.ENVIRONMENT.redis_url, timeout_s=_TIMEOUT_S)

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
 
 from django.conf import settings
-from redis import Redis
 
+from inference.eventlog.connections import connect
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.leases import Leases, RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.safety import Guard, load_guard
 from inference.tokenization.chat_template import ChatTemplate
-from inference.tokenization.gguf_metadata import read_metadata
+from inference.tokenization.gguf_metadata import TokenizerError, read_metadata
+from inference.tokenization.template_process import TemplateError
 from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import Assembler
+from webapp.registry.models import RegisteredModel
+from webapp.registry.offered import find
 from webapp.requests.model_entry import ModelEntry, entry_of
 from webapp.safety.in_force import saved_policy
 
-_TIMEOUT_S = 5
-"""Longest wait for Redis's answer about a lease."""
+_MOST_TOKENIZERS = 8
+"""Models whose tokenizer and template stay loaded. One takes some 50 MB, with a process for its template."""
+_TOKENIZER_FILES = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "generation_config.json",
+    "chat_template.jinja",
+)
+"""Files of a folder from which tokenizer and template are made."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ def event_log() -> EventLog:
 
 @cache
 def leases() -> Leases:
-    return RedisLeases(Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S))
+    return RedisLeases(connect(settings.ENVIRONMENT.redis_url))
 
 
 @cache
@@ -63,16 +75,41 @@ def guard() -> Guard:
     return _file_guard() if policy is None else _file_guard().under(policy)
 
 
-@cache
-def model_entry() -> ModelEntry:
-    """The entry of the served model."""
-    return entry_of(settings.ENVIRONMENT.model_path, settings.ENVIRONMENT.has_server)
+def model_entry(model: RegisteredModel) -> ModelEntry:
+    """The entry of a registered model."""
+    return entry_of(Path(model.path), model.has_server)
 
 
-@cache
-def prompt_services() -> PromptServices:
-    """Raises TokenizerError, TemplateError."""
-    metadata = read_metadata(settings.ENVIRONMENT.model_path)
+def prompt_services(model: str) -> PromptServices:
+    """The services of a registered model; loaded again when its files have changed.
+
+    Raises TokenizerError, TemplateError.
+    """
+    row = find(model)
+    if row is None:
+        raise TokenizerError(f"{model} is not in the registry any more; choose another model")
+    path = Path(row.path)
+    return _loaded(path, _state_of(path))
+
+
+def loaded_or_none(model: str) -> PromptServices | None:
+    """The services of a model; None: its files cannot be read."""
+    try:
+        return prompt_services(model)
+    except (TokenizerError, TemplateError):
+        return None
+
+
+def _state_of(path: Path) -> tuple[object, ...]:
+    """A value that changes with the files of tokenizer and template."""
+    files = [path / name for name in _TOKENIZER_FILES] if path.is_dir() else [path]
+    found = [file.stat() for file in files if file.is_file()]
+    return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
+
+
+@lru_cache(maxsize=_MOST_TOKENIZERS)
+def _loaded(path: Path, _state: tuple[object, ...]) -> PromptServices:
+    metadata = read_metadata(path)
     tokenizer = Tokenizer(metadata)
     template = ChatTemplate(metadata, tokenizer)
     window = metadata.context_length

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import snapshot_history_key, snapshot_key, snapshot_workers_key
 from inference.protocol.snapshot import HISTORY_S, WorkerSnapshot, decode_snapshot
 
@@ -70,4 +71,4 @@ def _reply(reply: Any) -> Any:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S)
+    return connect(settings.ENVIRONMENT.redis_url, timeout_s=_TIMEOUT_S)

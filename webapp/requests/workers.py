@@ -8,6 +8,7 @@ from typing import Any, Literal
 import redis
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import DRAINED_WORKERS, worker_key
 from webapp.gateway.structs import Result
 
@@ -56,10 +57,21 @@ def workers() -> list[WorkerStatus] | None:
 def ready_workers(model: str) -> list[str] | None:
     """Names of the workers that have this model loaded; None when Redis cannot be reached."""
     try:
-        found = heartbeats()
+        found = heartbeats_of(model)
     except redis.RedisError:
         return None
-    return [name for name, status in found.items() if (status.state, status.model) == ("ready", model)]
+    return [name for name, status in found.items() if status.state == "ready"]
+
+
+def heartbeats_of(model: str) -> dict[str, WorkerStatus]:
+    """The state of each worker of a model by the worker's name. Raises RedisError."""
+    return {name: status for name, status in heartbeats().items() if status.model == model}
+
+
+def drained() -> set[str]:
+    """Names of workers that an operator lets take no more requests. Raises RedisError."""
+    found: Any = client().smembers(DRAINED_WORKERS)
+    return set(found)
 
 
 def is_alive(name: str) -> bool:
@@ -75,6 +87,12 @@ def set_drained(name: str, is_drained: bool) -> None:
         client().srem(DRAINED_WORKERS, name)
 
 
+def drain_all(model: str) -> None:
+    """Let all workers of a model take no more requests. Raises RedisError."""
+    for name in heartbeats_of(model):
+        set_drained(name, True)
+
+
 def suspect(name: str) -> None:
     """Count a worker as gone until its next heartbeat, which a worker that lives sends within seconds.
 
@@ -86,5 +104,4 @@ def suspect(name: str) -> None:
 @cache
 def client() -> redis.Redis:
     """The connection for what workers tell of themselves. It decodes responses."""
-    url = settings.ENVIRONMENT.redis_url
-    return redis.Redis.from_url(url, decode_responses=True, socket_timeout=_TIMEOUT_S)
+    return connect(settings.ENVIRONMENT.redis_url, decode_responses=True, timeout_s=_TIMEOUT_S)

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 import msgspec
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -21,9 +20,10 @@ from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free, 
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start
 from webapp.lifecycle.stop import stop as stop_request
 from webapp.limits.rules import effective_of
+from webapp.registry.offered import is_offered
 from webapp.requests import services
 from webapp.requests.models import Request
-from webapp.requests.workers import workers
+from webapp.requests.workers import ready_workers
 from webapp.reruns.models import Rerun, Run
 
 logger = logging.getLogger(__name__)
@@ -44,12 +44,7 @@ def unfinished() -> QuerySet[Rerun]:
 
 
 def advance(rerun_ids: Iterable[str]) -> None:
-    """Start the runs that may start. Start nothing while no worker is ready, so that a set outlives the worker.
-
-    An exception in one set does not affect the next.
-    """
-    if not any(worker.state == "ready" for worker in workers() or ()):
-        return
+    """Start the runs that may start. An exception in one set does not affect the next."""
     for rerun_id in rerun_ids:
         try:
             if _may_begin(rerun_id):
@@ -59,11 +54,14 @@ def advance(rerun_ids: Iterable[str]) -> None:
 
 
 def _may_begin(rerun_id: str) -> bool:
-    """Check for room without the lock: most sets wait for room most of the time."""
-    rerun = _going(rerun_id).only("user_id").first()
+    """Check for room without the lock: most sets wait for room most of the time.
+
+    A set waits too while its model is not offered or has no ready worker, so that it outlives the worker.
+    """
+    rerun = _going(rerun_id).only("user_id", "model").first()
     if rerun is None or min(num_free(rerun.user_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
         return False
-    if num_free_places(settings.ENVIRONMENT.model_name) == 0:
+    if not is_offered(rerun.model) or not ready_workers(rerun.model) or num_free_places(rerun.model) == 0:
         return False
     return rerun.runs.filter(request=None).exists() or _lost_long_ago(rerun).exists()
 

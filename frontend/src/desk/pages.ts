@@ -46,6 +46,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./users/UsersPage.svelte"),
   },
   {
+    path: "/admin/models/",
+    label: "Models",
+    permission: "registry.change_registeredmodel",
+    load: () => import("./models/ModelsPage.svelte"),
+  },
+  {
     path: "/admin/prices/",
     label: "Prices",
     permission: "billing.view_price",

@@ -51,6 +51,8 @@ it("says each condition in words, also one it does not know", () => {
     ["rerun", "rerun_a"],
     ["later", "x"],
   ] as [string, string][];
+  expect(inWords(["model", "big"], [], { big: "Big one" })).toBe("Model: Big one");
+  expect(inWords(["model", "constructor"], [], {})).toBe("Model: constructor");
   expect(words.map((each) => inWords(each, ["USD"]))).toEqual([
     "Status: failed",
     "Safety: not recorded",

@@ -50,7 +50,7 @@ export function unitOf({ unit }: Range, currencies: string[]): string {
 
 /** A filter's words that can find something, and the one in force. */
 export function offered(
-  words: Record<string, string>,
+  words: Readonly<Record<string, string>>,
   found: string[] | undefined,
   inForce: string,
 ): [string, string][] {
@@ -61,12 +61,17 @@ export function offered(
 }
 
 /** In words, for a chip that takes it away. */
-export function inWords([name, text]: Condition, currencies: string[] = []): string {
+export function inWords(
+  [name, text]: Condition,
+  currencies: string[] = [],
+  names: Readonly<Record<string, string>> = {},
+): string {
   if (name === "q") return `“${text}”`;
   if (name === "status") return `Status: ${text}`;
   if (name === "finish_reason") return `Ended by ${FINISH_REASONS[text] ?? text}`;
   if (name === "verdict") return `Safety: ${VERDICTS[text] ?? text}`;
   if (name === "surface") return `Asked by ${SURFACES[text] ?? text}`;
+  if (name === "model") return `Model: ${Object.hasOwn(names, text) ? names[text] : text}`;
   if (name === "rerun") return "Runs of one set";
   if (name === "tag") return `Tag: ${text}`;
   if (name === "is_pinned") return text === "true" ? "Pinned" : "Not pinned";

@@ -275,6 +275,8 @@ export interface Conversation {
 /** The fields to change; a field that is left out stays. */
 export interface ConversationChange {
   title?: string | null;
+  /** The model of the next messages. */
+  model?: string | null;
   system_prompt?: string | null;
   params?: Partial<SamplingParams> | null;
   n?: number | null;
@@ -330,6 +332,8 @@ export interface Draft {
   text: string;
   parent_id?: string | null;
   params?: Partial<SamplingParams> | null;
+  /** Model of a new conversation; a saved one has its own. None: the default. */
+  model?: string | null;
   /** System prompt of a new conversation; a saved one uses its own. None: the model entry's. */
   system_prompt?: string | null;
 }
@@ -887,7 +891,7 @@ export interface Message {
   figures: Figures | null;
 }
 
-/** A served model, and the settings of a new conversation with it. */
+/** A model that is offered, and the settings of a new conversation with it. */
 export interface Model {
   id: string;
   /** Shown to users: an operator's name for the model, or its id. */
@@ -895,13 +899,28 @@ export interface Model {
   /** Tokens of prompt and answer together; null: the model's files cannot be read. */
   window: number | null;
   tokenizer_url: string;
-  /** A worker has loaded it. */
+  /** One of its workers has loaded it. */
   is_ready: boolean;
   default_params: SamplingParams;
   /** Empty: the model's own template decides. */
   default_system_prompt: string;
   /** Null: not known. */
   num_params: number | null;
+  /** Models with the same one read the same token ids. Null: the model's files cannot be read. */
+  tokenizer_version: string | null;
+}
+
+/** The fields to change; a field that is left out stays. Another path, address or key is checked first. */
+export interface ModelChange {
+  state?: "drained" | "enabled" | "retired" | null;
+  /** True: new conversations begin with it. */
+  is_default?: boolean | null;
+  num_workers?: number | null;
+  path?: string | null;
+  /** Another address does not get the key of the first. */
+  url?: string | null;
+  /** Empty: the server gets none. */
+  key?: string | null;
 }
 
 /** A model's name for users. */
@@ -945,11 +964,11 @@ export interface NewAlertRule {
   least_severity?: "high" | "low" | "medium";
 }
 
-/** The settings of a new conversation. A field that is left out takes its value from the model's entry. `params` are taken as a whole: fields missing in given `params` have the neutral values of Partial<SamplingParams>. */
+/** The settings of a new conversation. A field that is left out takes its value from the model's entry. Without a model the conversation begins with the default. `params` are taken as a whole: fields missing in given `params` have the neutral values of Partial<SamplingParams>. */
 export interface NewConversation {
   model?: string | null;
-  system_prompt?: string;
-  params?: Partial<SamplingParams>;
+  system_prompt?: string | null;
+  params?: Partial<SamplingParams> | null;
   /** Answers to each message. */
   n?: number;
 }
@@ -980,6 +999,21 @@ export interface NewMessage {
   client?: Partial<ClientTiming> | null;
   /** Each token waits for a command. */
   is_stepped?: boolean;
+}
+
+/** A model to add. */
+export interface NewModel {
+  /** At most 100 characters: a-z, 0-9, dots, underscores and hyphens. */
+  id: string;
+  kind: "gguf" | "remote" | "safetensors";
+  /** A GGUF file or a folder with safetensors on the server. Of a remote model: the same model's, for its tokenizer and template. */
+  path: string;
+  /** Address of the remote server, such as http://host:8080. */
+  url?: string;
+  /** The remote server's key. No answer has it. */
+  key?: string;
+  /** 1 to 8. */
+  num_workers?: number;
 }
 
 /** A preset to save. */
@@ -1409,7 +1443,7 @@ export interface PromptCheck {
 export interface ReadinessChecks {
   database: boolean;
   redis: boolean;
-  /** A worker has loaded the model. */
+  /** A worker has loaded the configured model. */
   worker: boolean;
 }
 
@@ -1419,6 +1453,48 @@ export interface Regeneration {
   n?: number | null;
   client?: Partial<ClientTiming> | null;
   is_stepped?: boolean;
+}
+
+/** A model of the registry. */
+export interface RegisteredModel {
+  id: string;
+  /** Shown to users: an operator's name for the model, or its id. */
+  name: string;
+  kind: "gguf" | "remote" | "safetensors";
+  path: string;
+  /** Address of the remote server; empty: there is none. */
+  url: string;
+  has_key: boolean;
+  /** checking: its test generation is waited for. failed: that failed. enabled: it is offered. drained: it takes no new request, and its workers stay. retired: its workers are stopped. */
+  state: "checking" | "drained" | "enabled" | "failed" | "retired";
+  is_default: boolean;
+  /** The server's environment names it. Its files, address and key cannot be changed here. */
+  is_configured: boolean;
+  /** Workers that the server starts. */
+  num_workers: number;
+  num_ready_workers: number;
+  num_open_requests: number;
+  /** Conversations, of all users, whose next message goes to it. */
+  num_conversations: number;
+  /** Null: the model is failed or retired, or its files cannot be read. */
+  tokenizer_version: string | null;
+  /** Tokens of prompt and answer together; null as above. */
+  window: number | null;
+  /** Why the last check failed; empty: it did not. */
+  message: string;
+  /** The request of the last check, which its operator opens in the inspector. Null: it has not begun. */
+  check_request_id: string | null;
+  /** The end of the last check. Null: it was never checked. */
+  checked_at: string | null;
+  first_token_ms: number | null;
+  tokens_per_s: number | null;
+  /** The answer of the last check. */
+  text: string;
+}
+
+/** All models, the default first. */
+export interface Registry {
+  models: RegisteredModel[];
 }
 
 /** A message, and the assumed number of its sender's open requests. */
@@ -1485,6 +1561,8 @@ export interface RequestSummary {
 export interface RerunHead {
   id: string;
   created_at: string;
+  /** Runs the prompt; it may be another one than the saved request's. */
+  model: string;
   seeds: "fresh" | "same";
   n: number;
   grid: Grid;
@@ -1502,12 +1580,16 @@ export interface RerunPlan {
   n?: number;
   seeds?: "fresh" | "same";
   grid?: Grid;
+  /** An offered model with the tokenizer of the saved prompt; null: the saved request's. */
+  model?: string | null;
 }
 
 /** A set of runs. */
 export interface RerunSet {
   id: string;
   created_at: string;
+  /** Runs the prompt; it may be another one than the saved request's. */
+  model: string;
   seeds: "fresh" | "same";
   n: number;
   grid: Grid;
@@ -1516,7 +1598,6 @@ export interface RerunSet {
   /** The saved request; null: it is gone. */
   request_id: string | null;
   title: string;
-  model: string;
   params: SamplingParams;
   prompt: PromptCheck;
   runs: Run[];
@@ -2344,6 +2425,12 @@ export interface Operations {
   "GET /api/usage/all/users/{target_id}/models": { query: AllUsageQuery; answer: UserModels; };
   "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
+  "GET /api/registry": { answer: Registry; };
+  "POST /api/registry": { body: NewModel; answer: RegisteredModel; };
+  "GET /api/registry/{model}": { answer: RegisteredModel; };
+  "PATCH /api/registry/{model}": { body: ModelChange; answer: RegisteredModel; };
+  "DELETE /api/registry/{model}": { answer: void; };
+  "POST /api/registry/{model}/check": { answer: RegisteredModel; };
   "GET /api/live": { answer: Live; };
   "PATCH /api/live/workers/{name}": { body: DrainBody; answer: void; };
   "POST /api/live/requests/{request_id}/stop": { answer: Stopping; };

@@ -738,7 +738,7 @@ export interface RequestAccepted {
   at: number;
   request_id: string;
   /** The API that received the request. */
-  surface: "anthropic" | "chat" | "openai" | "replay";
+  surface: "anthropic" | "chat" | "check" | "openai" | "replay";
   model: string;
   params: SamplingParams;
   /** Wall clock at acceptance, µs since the epoch: the zero of every `at`. */

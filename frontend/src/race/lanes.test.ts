@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { builtInUse } from "../chat/presets";
-import type { AnyEvent, SamplingParams } from "../protocol/events";
+import type { AnyEvent } from "../protocol/events";
 import { divergence } from "../trace/compare/divergence";
 import { PARAMS } from "../trace/fixtures";
 import { fold } from "../trace/fold";
@@ -11,8 +11,8 @@ import {
   beginningFrom,
   beginningOf,
   drawSeed,
+  entriesOf,
   forkText,
-  paramsOf,
   presetsOf,
   problemOf,
   toldOf,
@@ -34,10 +34,25 @@ const DEFAULTS = { ...PARAMS, temperature: 0.25, top_p: 0.9, max_tokens: 64 };
 
 it("gives each lane its own settings, and both the same draws where that is asked for", () => {
   const [precise, , wild] = presetsOf(DEFAULTS);
-  const made = paramsOf(DEFAULTS, [precise!.setting, wild!.setting], 7);
-  expect(made.map(({ temperature, seed, max_tokens }) => [temperature, seed, max_tokens])).toEqual([
-    [0, 7, 64],
-    [1.2, 7, 64],
+  const [small, big] = [DEFAULTS, { ...DEFAULTS, max_tokens: 128 }].map((default_params, index) => ({
+    id: `model-${index}`,
+    default_params,
+  }));
+  const settings = [precise!.setting, wild!.setting];
+  const told = (...given: Parameters<typeof entriesOf>) =>
+    entriesOf(...given).map(({ model, params }) => [
+      model,
+      params.temperature,
+      params.seed,
+      params.max_tokens,
+    ]);
+  expect(told({ params: null }, [small!, big!], settings, 7)).toEqual([
+    ["model-0", 0, 7, 64],
+    ["model-1", 1.2, 7, 128],
+  ]);
+  expect(told({ params: { ...DEFAULTS, max_tokens: 9 } }, [small!, big!], settings, 7)).toEqual([
+    ["model-0", 0, 7, 9],
+    ["model-1", 1.2, 7, 9],
   ]);
   expect(Number.isSafeInteger(drawSeed())).toBe(true);
 });
@@ -53,12 +68,10 @@ it("takes every preset and refuses what the server would", () => {
 
 it("sends under a preset's name what the chat's settings send under it", () => {
   const each = PRESETS.map((preset) => builtInUse(preset, DEFAULTS).params);
-  const raced = paramsOf(
-    DEFAULTS,
-    presetsOf(DEFAULTS).map(({ setting }) => setting),
-    DEFAULTS.seed,
-  );
-  expect(raced).toEqual(each);
+  const model = { id: "m", default_params: DEFAULTS };
+  const settings = presetsOf(DEFAULTS).map(({ setting }) => setting);
+  const raced = entriesOf({ params: null }, Array(settings.length).fill(model), settings, DEFAULTS.seed);
+  expect(raced.map(({ params }) => params)).toEqual(each);
 });
 
 it("tells where two lanes part, that they never did, and nothing while they run together", () => {
@@ -83,9 +96,8 @@ it("tells a lane's tokens, speed and end from its trace", () => {
 });
 
 it("begins with the model's own settings and prompt, or with those of the request it was opened from", () => {
-  const defaults = { temperature: 0.5, max_tokens: 64 } as SamplingParams;
-  const model = { default_params: defaults, default_system_prompt: "Be brief." };
-  expect(beginningOf(model)).toEqual({ text: "", systemPrompt: "Be brief.", params: defaults });
+  const model = { default_system_prompt: "Be brief." };
+  expect(beginningOf(model)).toEqual({ text: "", systemPrompt: "Be brief.", params: null });
   const view = golden();
   const [segment] = view.context!.segments;
   const segments = [

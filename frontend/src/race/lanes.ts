@@ -37,13 +37,18 @@ export function problemOf({ temperature, top_p, min_p }: Setting): string {
 export interface Beginning {
   text: string;
   systemPrompt: string;
+  /** Null: each model's own. */
+  params: SamplingParams | null;
+}
+
+/** One of the two that race. */
+export interface Entry {
+  model: string;
   params: SamplingParams;
 }
 
-type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
-
-export function beginningOf({ default_params, default_system_prompt }: Defaults): Beginning {
-  return { text: "", systemPrompt: default_system_prompt, params: default_params };
+export function beginningOf({ default_system_prompt }: Pick<Model, "default_system_prompt">): Beginning {
+  return { text: "", systemPrompt: default_system_prompt, params: null };
 }
 
 /** As a saved request had it. */
@@ -57,8 +62,16 @@ export function beginningFrom(view: TraceView): Beginning {
 }
 
 /** seed: the same draws in each lane; null: each its own. */
-export function paramsOf(common: SamplingParams, settings: Setting[], seed: number | null): SamplingParams[] {
-  return settings.map((setting) => ({ ...common, ...setting, seed }));
+export function entriesOf(
+  { params }: Pick<Beginning, "params">,
+  models: Pick<Model, "id" | "default_params">[],
+  settings: Setting[],
+  seed: number | null,
+): Entry[] {
+  return settings.map((setting, lane) => {
+    const { id, default_params } = models[lane]!;
+    return { model: id, params: { ...(params ?? default_params), ...setting, seed } };
+  });
 }
 
 /** A lane's state in a line. */

@@ -1,16 +1,16 @@
-/** One message sent once under two settings: both answers as they come. */
-import type { SamplingParams } from "../protocol/events";
+/** One message under two settings or to two models: both answers as they come. */
+import type { Message } from "../protocol/api";
 import { RequestTrace } from "../state/request/request-trace.svelte";
 import { divergence, type Divergence } from "../trace/compare/divergence";
 import { isOver } from "../trace/view";
 import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
-import type { Setting } from "./lanes";
+import type { Entry } from "./lanes";
 
 export class Race {
   lanes = $state.raw<RequestTrace[]>([]);
-  /** With which each lane was sent. */
-  settings = $state.raw<Setting[]>([]);
+  /** With which the lanes were sent. */
+  entries = $state.raw<Entry[]>([]);
   conversation = $state<string | null>(null);
   isStarting = $state(false);
   problem = $state("");
@@ -29,31 +29,41 @@ export class Race {
     return a && b ? divergence(a.whole, b.whole, isOver(a.whole) && isOver(b.whole)) : null;
   }
 
-  async start(text: string, systemPrompt: string, params: SamplingParams[]): Promise<void> {
+  async start(text: string, systemPrompt: string, entries: Entry[]): Promise<void> {
     if (this.isRunning) return;
     this.clear();
     this.isStarting = true;
     this.problem = "";
     try {
-      const { id } = await api.createConversation({ system_prompt: systemPrompt });
-      const sent = await api.send(
-        id,
-        { text, parent_id: null, params_each: params, client: {} },
-        crypto.randomUUID(),
-      );
+      const [first, second] = entries as [Entry, Entry];
+      const isOneModel = first.model === second.model;
+      const begun = { model: first.model, params: first.params, system_prompt: systemPrompt };
+      const { id } = await api.createConversation(begun);
+      const params_each = (isOneModel ? entries : [first]).map(({ params }) => params);
+      const body = { text, parent_id: null, params_each, client: {} };
+      const sent = await api.send(id, body, crypto.randomUUID());
       if (this.isClosed) return;
-      this.conversation = id;
-      this.settings = params;
-      this.lanes = [sent.assistant_message, ...sent.siblings].map(({ request_id }) => {
-        const trace = new RequestTrace(request_id!);
-        trace.open(this.socket);
-        return trace;
-      });
+      [this.conversation, this.entries] = [id, entries];
+      this.follow([sent.assistant_message, ...sent.siblings]);
+      if (!isOneModel) await this.answerAlso(id, sent.assistant_message.id, second);
     } catch (error) {
       this.problem = error instanceof Error ? error.message : String(error);
     } finally {
       this.isStarting = false;
     }
+  }
+
+  /** Have the second model answer the same message, as a branch beside the first one's answer. */
+  private async answerAlso(conversation: string, answer: string, { model, params }: Entry): Promise<void> {
+    await api.changeConversation(conversation, { model, params });
+    const { assistant_message } = await api.regenerate(answer, { params, n: 1, client: {} });
+    if (!this.isClosed) this.follow([assistant_message]);
+  }
+
+  private follow(answers: Message[]): void {
+    const traces = answers.map(({ request_id }) => new RequestTrace(request_id!));
+    for (const trace of traces) trace.open(this.socket);
+    this.lanes = [...this.lanes, ...traces];
   }
 
   async stop(): Promise<void> {
@@ -69,6 +79,6 @@ export class Race {
   private clear(): void {
     for (const lane of this.lanes) lane.close();
     this.lanes = [];
-    this.settings = [];
+    this.entries = [];
   }
 }

@@ -46,6 +46,11 @@ function refused(field: AxisName, problem: string): Parsed {
   return { grid: {}, numCells: 0, problem, field };
 }
 
+/** The model of a set within a sentence, where it is another one than the saved request's. */
+export function otherModel(model: string, saved: string | null, nameOf: (model: string) => string): string {
+  return saved === null || model === saved ? "" : `, by ${nameOf(model)}`;
+}
+
 /** A set's plan, in words. */
 export function planText({ n, seeds, grid }: Pick<RerunHead, "n" | "seeds" | "grid">): string {
   const axes = Object.entries(grid) as [SettingName, number[]][];

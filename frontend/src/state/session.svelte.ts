@@ -1,5 +1,5 @@
 /** The signed-in user, the models, and their loading. */
-import type { Session } from "../protocol/api";
+import type { Model, Session, WorkerStatus } from "../protocol/api";
 import { api, ApiError } from "../transport/api";
 
 const POLL_MS = 1000;
@@ -13,6 +13,15 @@ export function askInSilence(numEvents: () => number, ask: () => void): () => vo
     numHeard = numEvents();
   }, SILENCE_MS);
   return () => clearInterval(timer);
+}
+
+/** A model's worker: one that is loading, else any. */
+export function workerOf(
+  { id }: Pick<Model, "id">,
+  workers: readonly WorkerStatus[],
+): WorkerStatus | undefined {
+  const own = workers.filter(({ model }) => model === id);
+  return own.find(({ state }) => state === "loading") ?? own[0];
 }
 
 export class SessionState {
@@ -34,12 +43,20 @@ export class SessionState {
     if (isWaiting) this.timer = setTimeout(() => void this.load(), POLL_MS);
   }
 
-  /** One line on the model while it is not ready; empty when it is. */
+  /** The model with which conversations begin. */
+  private get model(): Model | undefined {
+    return this.session?.models.find(({ id }) => id === this.session!.default_model);
+  }
+
+  private get worker(): WorkerStatus | undefined {
+    return this.model && workerOf(this.model, this.session!.workers);
+  }
+
+  /** One line on the default model while it is not ready; empty when it is. */
   get notice(): string {
     if (this.problem) return this.problem;
-    const { session } = this;
-    if (!session || session.models.every((model) => model.is_ready)) return "";
-    const worker = session.workers[0];
+    const { model, worker } = this;
+    if (!model || model.is_ready) return "";
     if (!worker) return "No inference worker is running. Messages will wait in the queue.";
     if (worker.state === "failed")
       return worker.message
@@ -50,7 +67,7 @@ export class SessionState {
 
   /** The loaded share of the model, 0 to 1; null when nothing is loading. */
   get progress(): number | null {
-    const worker = this.session?.workers[0];
+    const { worker } = this;
     return worker?.state === "loading" ? Number(worker.progress) : null;
   }
 }

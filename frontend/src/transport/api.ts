@@ -194,7 +194,7 @@ export const api = {
   notices: () => call("GET /api/notices"),
   conversations: (q = "") => call("GET /api/conversations", { query: query({ q }) }),
   /** Check a conversation's settings. */
-  checkSettings: (body: Asking & { system_prompt: string }) =>
+  checkSettings: (body: Asking & { model: string; system_prompt: string }) =>
     call("POST /api/conversations/check", { body }),
   presets: () => call("GET /api/presets"),
   savePreset: (body: NewPreset) => call("POST /api/presets", { body }),

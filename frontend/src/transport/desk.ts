@@ -4,6 +4,8 @@ import { call } from "./api";
 
 export type AlertRuleBody = Operations["POST /api/alerts/rules"]["body"];
 export type AlertRuleChange = Operations["PATCH /api/alerts/rules/{rule_id}"]["body"];
+export type ModelBody = Operations["POST /api/registry"]["body"];
+export type ModelChange = Operations["PATCH /api/registry/{model}"]["body"];
 export type PricesBody = Operations["POST /api/prices"]["body"];
 
 export const desk = {
@@ -47,6 +49,12 @@ export const desk = {
   resumeGroup: (group_id: number, reason: string) =>
     call("POST /api/groups/{group_id}/resume", { path: { group_id }, body: { reason } }),
   nameModel: (model: string, name: string) => call("PUT /api/prices/names", { body: { model, name } }),
+  models: () => call("GET /api/registry"),
+  addModel: (body: ModelBody) => call("POST /api/registry", { body }),
+  changeModel: (model: string, body: ModelChange) =>
+    call("PATCH /api/registry/{model}", { path: { model }, body }),
+  checkModel: (model: string) => call("POST /api/registry/{model}/check", { path: { model } }),
+  deleteModel: (model: string) => call("DELETE /api/registry/{model}", { path: { model } }),
   plannedNotices: () => call("GET /api/notices/all"),
   createNotice: (body: NoticeBody) => call("POST /api/notices", { body }),
   endNotice: (notice_id: number) => call("DELETE /api/notices/{notice_id}", { path: { notice_id } }),

@@ -60,7 +60,7 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     )
 
 
-Surface = Literal["chat", "anthropic", "openai", "replay"]
+Surface = Literal["chat", "anthropic", "openai", "replay", "check"]
 
 
 class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):

@@ -168,7 +168,7 @@ def test_a_cut_at_any_command_changes_nothing(proxy: Proxy, redis_client: redis.
 
 
 def answer_of(log: EventLog, client: redis.Redis) -> None:
-    client.delete(*client.keys("*:r*"))
+    client.delete(*client.keys("*:{r}*"))
     answer(log)
 
 
@@ -185,7 +185,7 @@ def test_a_cut_at_any_command_of_two_threads_doubles_nothing(
 
     proxy.is_cut_before = is_cut_before
     for proxy.cut_at in range(2 * num_each):
-        redis_client.delete(*redis_client.keys("*:r*") or ["none"])
+        redis_client.delete(*redis_client.keys("*:{r}*") or ["none"])
         log = RedisEventLog.from_url(proxy.url)
         proxy.num_commands = 0
         threads = [threading.Thread(target=write, args=(log, thread)) for thread in (1, 2)]
@@ -209,7 +209,7 @@ def test_a_repair_that_is_cut_at_any_command_puts_back_each_frame_once(
     for num_left in (0, 1, 3):
         for cut_at in range(6):
             proxy.cut_at = -1
-            redis_client.delete(*redis_client.keys("*:r*") or ["none"])
+            redis_client.delete(*redis_client.keys("*:{r}*") or ["none"])
             plain.append("r", [text(0)], 1)
             own = Journal(RedisEventLog.from_url(proxy.url), "r", 1, 1, "mine")
             for n in range(1, 4):

@@ -58,6 +58,7 @@ def write_tiny(
     changes: dict[str, np.ndarray | None] | None = None,
     architecture: str = "llama",
     add_tokenizer: Callable[[gguf.GGUFWriter], None] | None = None,
+    chat_template: str | None = None,
 ) -> Path:
     """fields override metadata (None leaves one out); changes override tensors (None leaves one out)."""
     writer = gguf.GGUFWriter(path, architecture)
@@ -65,6 +66,8 @@ def write_tiny(
         if value is not None:
             _add(writer, f"llama.{name}", value)
     (add_tokenizer or _add_tokenizer)(writer)
+    if chat_template is not None:
+        writer.add_chat_template(chat_template)
     for name, tensor in (tensors() | (changes or {})).items():
         if tensor is not None:
             _add_tensor(writer, name, tensor, quantization)
@@ -102,7 +105,8 @@ def _add_tokenizer(writer: gguf.GGUFWriter) -> None:
     letters = byte_letters()
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("smollm")
-    writer.add_token_list([*letters, "<|im_end|>"])
+    merged = letters[0] + letters[1]  # in place of the byte 255, which no text has
+    writer.add_token_list([*letters[:-1], merged, "<|im_end|>"])
     writer.add_token_types([gguf.TokenType.NORMAL] * NUM_BYTES + [gguf.TokenType.CONTROL])
     writer.add_token_merges([f"{letters[0]} {letters[1]}"])
     writer.add_bos_token_id(END)

@@ -118,6 +118,9 @@ def test_a_folders_own_template_file_stands_above_its_options(
     assert read_metadata(path).chat_template == "default"
     (path / "chat_template.jinja").write_text("own")
     assert read_metadata(path).chat_template == "own"
+    (path / "chat_template.jinja").write_text("x" * (1 << 20))
+    with pytest.raises(TokenizerError, match="more than 512 KiB"):
+        read_metadata(path)
 
 
 def test_a_normalised_text_still_has_spans(tmp_path: Path, metadata: Metadata, tokenizer: Tokenizer) -> None:

@@ -34,6 +34,8 @@ def write_byte_level(path: Path, metadata: Metadata, pre: str, num_more_ids: int
     writer.add_token_merges(list(metadata.merges))
     writer.add_bos_token_id(metadata.bos_id)
     writer.add_eos_token_id(metadata.eos_id)
+    if metadata.chat_template is not None:
+        writer.add_chat_template(metadata.chat_template)
     return _close(writer)
 
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tomllib
 from contextlib import closing
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,7 +37,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
-from inference.tokenization.gguf_metadata import Metadata, read_metadata
+from inference.tokenization.gguf_metadata import Metadata
 from tests.events import STARTED
 from tests.inference.tokenization.vocabulary_files import write_byte_level
 from tests.webapp.watching import QUEUE_S, STALL_S, StillClock, attend_after
@@ -51,6 +50,7 @@ from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable, start
 from webapp.lifecycle.watch import Watch
 from webapp.limits import window
+from webapp.registry.models import RegisteredModel
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
@@ -848,16 +848,12 @@ def test_more_than_the_window_holds_is_said_and_not_refused(alice: Client, max_t
 def test_ids_that_tokenizer_or_model_do_not_know_are_refused(
     alice: Client,
     conversation: str,
-    monkeypatch: pytest.MonkeyPatch,
     metadata: Metadata,
     tmp_path: Path,
     num_more_ids: int,
 ) -> None:
     path = write_byte_level(tmp_path / "model.gguf", metadata, "qwen2", num_more_ids)
-    file = replace(read_metadata(path), chat_template=metadata.chat_template)
-    monkeypatch.setattr(services, "read_metadata", lambda _path: file)
-    found = services.prompt_services.__wrapped__()
-    monkeypatch.setattr(services, "prompt_services", lambda: found)
+    RegisteredModel.objects.update(path=str(path))
     last = 49151 + min(0, num_more_ids)
     status, answer = send(alice, conversation, params={"logit_bias": [{"id": last + 1, "bias": 1}]})
     assert (status, answer["error"]["field"]) == (400, "params.logit_bias")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import redis
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import InterfaceError, connection
 from django.test import Client
@@ -31,8 +32,8 @@ def alice() -> Client:
     return client
 
 
-def beat(client: redis.Redis, state: str, message: str = "") -> None:
-    client.hset(worker_key("one"), mapping={"state": state, "progress": "1", "message": message, "model": "small"})
+def beat(client: redis.Redis, state: str, message: str = "", model: str = settings.ENVIRONMENT.model_name) -> None:
+    client.hset(worker_key("one"), mapping={"state": state, "progress": "1", "message": message, "model": model})
 
 
 def test_strangers_get_a_bare_status(redis_client: redis.Redis) -> None:
@@ -40,6 +41,8 @@ def test_strangers_get_a_bare_status(redis_client: redis.Redis) -> None:
     live, ready = Client().get("/healthz"), Client().get("/readyz")
     assert (live.status_code, live.json()) == (200, {"status": "ok"})
     assert (ready.status_code, ready.json()) == (503, {"status": "not ready"})
+    beat(redis_client, "ready", model="another")
+    assert Client().get("/readyz").status_code == 503
     beat(redis_client, "ready")
     ready = Client().get("/readyz")
     assert (ready.status_code, ready.json()) == (200, {"status": "ready"})

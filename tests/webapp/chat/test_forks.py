@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 from typing import Any
 
@@ -33,6 +32,7 @@ from tests.webapp.lifecycle.test_fork import sampled
 from webapp.chat.models import Conversation
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
+from webapp.registry.models import RegisteredModel
 from webapp.requests import services
 from webapp.requests.models import MAX_IN_FLIGHT, Request
 
@@ -287,14 +287,12 @@ def test_a_fork_whose_parents_trace_is_deleted_meanwhile_says_so(alice: Client, 
     assert Request.objects.get(pk=body["assistant_message"]["request_id"]).error_code == "parent_gone"
 
 
-def test_another_model_does_not_go_on_even_with_the_same_tokenizer(
-    alice: Client, tokenizer: Tokenizer, settings: Any
-) -> None:
+def test_an_answer_of_a_model_that_is_no_longer_offered_is_not_forked(alice: Client, tokenizer: Tokenizer) -> None:
     parent = ask(alice)
     answer(parent, tokenizer, "The sky is blue today.")
-    settings.ENVIRONMENT = dataclasses.replace(settings.ENVIRONMENT, model_name="another-model")
+    RegisteredModel.objects.update(state="drained")
     status, body = post(alice, f"/api/requests/{parent.pk}/fork", {"position": 1})
-    assert (status, body["error"]["code"]) == (409, "other_model")
+    assert (status, body["error"]["code"]) == (409, "model_unavailable")
 
 
 def test_without_its_log_a_running_answer_cannot_be_forked_yet(

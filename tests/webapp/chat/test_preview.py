@@ -19,6 +19,7 @@ from webapp.billing.bill import KINDS
 from webapp.billing.models import Price
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import tasks
+from webapp.registry.models import RegisteredModel
 from webapp.requests import services
 from webapp.requests.models import Request
 
@@ -116,7 +117,9 @@ def test_a_chat_that_has_not_begun_is_previewed_as_it_would_begin(alice: Client,
     for name in ("num_prompt_tokens", "segments", "reserved_output", "num_output_tokens"):
         assert told[name] == begun[name]
     if not settings:
-        assert told["num_output_tokens"] == services.model_entry().default_params.max_tokens
+        assert (
+            told["num_output_tokens"] == services.model_entry(RegisteredModel.objects.get()).default_params.max_tokens
+        )
         assert "system" in {segment["kind"] for segment in told["segments"]}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,13 @@ def test_another_system_prompt_is_a_change_at_its_first_different_token() -> Non
     (change,) = found.changed
     assert (change.index, change.num_tokens, change.text) == (0, 9, "Be brief.")
     assert (found.added, found.removed) == ((), ())
+
+
+def test_ids_of_another_tokenizer_are_not_compared() -> None:
+    *head, prompt = FIRST.events()
+    other = [*head, msgspec.structs.replace(prompt, version="2")]
+    assert compare("req_before", FIRST.events(), other, []) is None
+    assert compare("req_before", FIRST.events(), FIRST.events(), []) is not None
 
 
 def test_what_made_room_is_gone_for_the_reason_that_assembly_gave() -> None:

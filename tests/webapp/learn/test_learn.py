@@ -24,9 +24,11 @@ from tokenizers import Tokenizer
 from inference.eventlog.keys import simulation_key
 from inference.protocol.codec import decode_simulation, encode_request
 from inference.protocol.simulation import SimulationRequest
+from tests.webapp.registered import registered, tiny
 from webapp.api.site import EXHIBITS
 from webapp.billing.models import Price
 from webapp.learn import tasks
+from webapp.registry.models import RegisteredModel
 from webapp.supervisor.child import Child
 
 pytestmark = pytest.mark.django_db
@@ -286,6 +288,17 @@ def tried(client: Client, worker: Child, **request: object) -> tuple[int, Any]:
         assert time.monotonic() < deadline, worker.log_path.read_text()
         time.sleep(0.05)
     return answer
+
+
+def test_ids_of_another_default_are_not_taken_to_the_configured_model(
+    alice: Client, tmp_path: Path, redis_client: redis.Redis
+) -> None:
+    RegisteredModel.objects.update(is_default=False)
+    registered("tiny", tiny(tmp_path), is_default=True)
+    status, answer = experiment(alice, type="reading", ids=[50], asked=[28])
+    assert (status, answer["error"]["code"]) == (503, "no_weights")
+    assert "another tokenizer" in answer["error"]["message"]
+    assert redis_client.llen("probes") == 0
 
 
 @pytest.mark.slow

@@ -281,6 +281,11 @@ def test_an_attempt_lost_before_its_turn_is_not_to_blame() -> None:
     assert not is_to_blame([lost(1), resumed(2), token(0, b"x"), lost(2)])
 
 
+def test_a_request_whose_attempts_never_get_their_turn_is_not_tried_for_ever() -> None:
+    assert not is_to_blame([lost(attempt) for attempt in range(1, 17)])
+    assert is_to_blame([lost(attempt) for attempt in range(1, 18)])
+
+
 @given(st.lists(st.sampled_from(["lost", "stopped", "token"]), max_size=20))
 def test_blame_needs_two_losses_in_a_row_or_many_in_all(story: list[str]) -> None:
     events: list[AnyEvent] = []

@@ -189,3 +189,17 @@ def test_a_request_whose_sender_died_before_it_began_its_log_is_carried_on(
     arrival = Arrival(received_unix_us=request_.accepted_unix_us, surface="chat")
     start(sent, SamplingParams(), arrival, ())  # the sender was only slow
     assert redis_client.llen("prepare") == 0
+
+
+def test_a_settlement_that_died_after_its_fence_is_made_again_although_redis_lost_the_lease(
+    request_: Request, redis_client: redis.Redis
+) -> None:
+    world, has_died = World(request_, redis_client), False
+    for _ in world.carry_on():
+        if not has_died and redis_client.rpop("settle"):  # its task fenced the log, and died before it saved the row
+            has_died = True
+            services.event_log().fence(request_.pk, request_.attempt + 1)
+            services.leases().end(request_.pk)
+            Watch().attend_all()
+            assert request_.pk in services.leases().overdue()
+    world.check_whole()

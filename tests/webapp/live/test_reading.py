@@ -29,7 +29,7 @@ def worker() -> LiveWorker:
 
 
 def test_without_workers_the_queues_are_still_told(client: redis.Redis) -> None:
-    client.sadd(GENERATE_QUEUES, "generate:a", "generate:b")
+    client.zadd(GENERATE_QUEUES, {"generate:a": 1, "generate:b": 1})
     client.rpush("generate:a", "a")
     client.rpush("generate:b", "b")
     now = read_now(num_followed=4)

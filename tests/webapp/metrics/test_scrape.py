@@ -106,7 +106,7 @@ def test_workers_and_queues_are_as_redis_has_them(site: Client, redis_client: re
     published(redis_client, "three")
     redis_client.delete(snapshot_key("three"))  # as its expiry does
     beat(redis_client, "ready")
-    redis_client.sadd(GENERATE_QUEUES, "generate:a", "generate:b")
+    redis_client.zadd(GENERATE_QUEUES, {"generate:a": 1, "generate:b": 1})
     redis_client.rpush("generate:a", "a")
     redis_client.rpush("generate:b", "b")
     found = scrape(site)

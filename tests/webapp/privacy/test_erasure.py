@@ -249,7 +249,7 @@ def begun(held: Held, text: str) -> Request:
 def test_redis_forgets_logs_results_locks_and_queued_messages(
     root: Client, anna: Held, bert: Held, redis_client: redis.Redis
 ) -> None:
-    redis_client.sadd(GENERATE_QUEUES, "generate:a")
+    redis_client.zadd(GENERATE_QUEUES, {"generate:a": 1})
     mine, others = anna.requests["settled"], bert.requests["settled"]
     for request in (mine, others):
         services.event_log().append(request.pk, [TextReleased(at=1, text=WORD, num_tokens=1)], 9)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
@@ -29,6 +29,7 @@ from webapp.gateway.errors import ApiError, all_of, not_found, user_id
 from webapp.gateway.operation import answers
 from webapp.lifecycle.stop import stop
 from webapp.limits.window import is_within
+from webapp.registry.offered import chosen, find
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
@@ -78,17 +79,13 @@ def create_conversation(request: HttpRequest, body: NewConversation) -> Conversa
 
 
 def new_conversation(owner: int, body: NewConversation) -> models.Conversation:
-    """Return a conversation that is not saved yet. Raises ApiError."""
-    model = body.model or settings.ENVIRONMENT.model_name
-    if model != settings.ENVIRONMENT.model_name:
-        message = f"There is no model {model!r}; use {settings.ENVIRONMENT.model_name!r}."
-        raise ApiError(404, "unknown_model", message, "model")
-    check_settings(body)
+    """Return a conversation that is not saved yet. Raises ApiError, UnknownModel."""
+    wanted = check_settings(body)
     return models.Conversation(
         user_id=owner,
-        model=model,
-        system_prompt=_checked_prompt(body.system_prompt),
-        params=msgspec.to_builtins(body.params),
+        model=wanted.model,
+        system_prompt=_checked_prompt(wanted.system_prompt),
+        params=msgspec.to_builtins(wanted.params),
         n=body.n,
     )
 
@@ -96,30 +93,54 @@ def new_conversation(owner: int, body: NewConversation) -> models.Conversation:
 def check_conversation(request: HttpRequest, body: NewConversation) -> SettingsNotes:
     """Check settings without saving them: notes on their limits, or the 400 that a message with them would get.
 
-    429 `too_many`.
+    404 `unknown_model`; 429 `too_many`.
     """
     if not is_within("checks", user_id(request), _MAX_CHECKS, _WINDOW_S):
         message = f"At most {_MAX_CHECKS} checks of settings in {_WINDOW_S} s. Wait a moment and try again."
         raise ApiError(429, "too_many", message, retry_after_s=_WINDOW_S)
-    check_settings(body)
-    return SettingsNotes(notes=window_notes(body.params))
+    wanted = check_settings(body)
+    return SettingsNotes(notes=window_notes(wanted.params, wanted.model))
 
 
-def check_settings(body: NewConversation) -> None:
-    """Check all settings. Raises ApiError, which names every invalid one."""
-    errors: list[ApiError] = []
-    checks: list[Callable[[], object]] = [
-        lambda: _checked_prompt(body.system_prompt),
-        lambda: checked_params(body.params),
-        lambda: checked_n(body.n),
-    ]
-    for each in checks:
-        try:
-            each()
-        except ApiError as error:
-            errors.append(error)
-    if errors:
-        raise all_of(errors)
+def check_settings(body: NewConversation) -> Settings:
+    """Check the settings of a new conversation and return them. Raises ApiError, UnknownModel."""
+    wanted = Settings.of(body, chosen(body.model))
+    wanted.check()
+    return wanted
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a new conversation, with those of the model's entry where none are given."""
+
+    model: str
+    system_prompt: str
+    params: SamplingParams
+    n: int
+
+    @classmethod
+    def of(cls, body: NewConversation, model: str) -> Settings:
+        row = find(model)
+        assert row is not None
+        entry = services.model_entry(row)
+        prompt = entry.default_system_prompt if body.system_prompt is None else body.system_prompt
+        return cls(model, prompt, body.params or entry.default_params, body.n)
+
+    def check(self) -> None:
+        """Check all settings. Raises ApiError, which names every invalid one."""
+        errors: list[ApiError] = []
+        checks: list[Callable[[], object]] = [
+            lambda: _checked_prompt(self.system_prompt),
+            lambda: checked_params(self.params, self.model),
+            lambda: checked_n(self.n),
+        ]
+        for each in checks:
+            try:
+                each()
+            except ApiError as error:
+                errors.append(error)
+        if errors:
+            raise all_of(errors)
 
 
 def show_conversation(request: HttpRequest, conversation_id: str) -> Conversation:
@@ -128,7 +149,7 @@ def show_conversation(request: HttpRequest, conversation_id: str) -> Conversatio
 
 
 def change_conversation(request: HttpRequest, conversation_id: str, body: ConversationChange) -> Conversation:
-    """Change a conversation's title, settings, pin or shown branch."""
+    """Change a conversation's title, model, settings, pin or shown branch. 404 `unknown_model`."""
     found = find_conversation(request, conversation_id)
     change(found, body)
     return _shown(found)
@@ -153,8 +174,10 @@ def change(found: models.Conversation, body: ConversationChange) -> None:
         found.title = " ".join(body.title.replace("\x00", "").split())[:200]
     if body.system_prompt is not None:
         found.system_prompt = _checked_prompt(body.system_prompt)
-    if body.params is not None:
-        found.params = msgspec.to_builtins(checked_params(body.params))
+    if body.model is not None or body.params is not None:
+        found.model = found.model if body.model is None else chosen(body.model)
+        params = body.params or msgspec.convert(found.params, SamplingParams)
+        found.params = msgspec.to_builtins(checked_params(params, found.model))
     if body.n is not None:
         found.n = checked_n(body.n)
     if body.leaf_id is not None:

@@ -37,12 +37,12 @@ _NUM_SEEDS = 2**53
 def send_message(
     request: HttpRequest, conversation_id: str, body: NewMessage, timing: ServerTiming, key: Key | None
 ) -> Answer[Sent]:
-    """Send a message. 409 `answer_open`; 422 `key_reused`;
+    """Send a message to the conversation's model. 409 `answer_open`, `model_unavailable`; 422 `key_reused`;
     429 `too_many_requests`, `rate_limited`, `day_used_up`, `busy`; 403 `sending_stopped`.
     """
     found = find_conversation(request, conversation_id)
     text = checked_text(body.text)
-    params = _params_each(body) or _params(found, body.params, _num_answers(body, found))
+    params = _params_each(found, body) or _params(found, body.params, _num_answers(body, found))
     parent = None
     if body.parent_id is not None:
         parent = found.messages.filter(pk=body.parent_id).first()
@@ -61,9 +61,9 @@ def send_message(
 def regenerate(
     request: HttpRequest, message_id: str, body: Regeneration, timing: ServerTiming, key: Key | None
 ) -> Answer[Started]:
-    """Answer the same message again. The id is that of an answer. 409 `answer_open`; 422 `key_reused`.
+    """Answer the same message again. The id is that of an answer. 409 `answer_open`, `model_unavailable`.
 
-    429 `too_many_requests`, `rate_limited`, `day_used_up`, `busy`; 403 `sending_stopped`.
+    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `busy`; 403 `sending_stopped`.
     """
     answer = Message.objects.filter(
         pk=message_id, conversation__user_id=user_id(request), role=Message.Role.ASSISTANT, parent__isnull=False
@@ -85,8 +85,8 @@ def fork(
     """Fork an answer: begin another answer to the same message with the first one's beginning.
 
     400 `unknown_position`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`; 409 `imported`,
-    `no_conversation`, `no_prompt`, `other_model`, `window_full`, `trace_unreadable`; 422 `key_reused`;
-    429 `too_many_requests`, `rate_limited`, `day_used_up`, `busy`; 403 `sending_stopped`.
+    `no_conversation`, `no_prompt`, `other_model`, `model_unavailable`, `window_full`, `trace_unreadable`;
+    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `busy`; 403 `sending_stopped`.
     """
     parent = find(request, request_id)
     params = _fork_params(parent, body.params)
@@ -116,7 +116,7 @@ def _fork_params(parent: Request, given: SamplingParams | None) -> SamplingParam
     """The given params; without them the parent's, its seed included: the same token then gives the same answer."""
     if given is None:
         return msgspec.convert(parent.params or {}, SamplingParams)
-    return msgspec.structs.replace(checked_params(given), seed=_seeds(given.seed, 1)[0])
+    return msgspec.structs.replace(checked_params(given, parent.model), seed=_seeds(given.seed, 1)[0])
 
 
 def _started(begun: list[Message], timing: ServerTiming) -> dict[str, Any]:
@@ -149,12 +149,12 @@ def _num_answers(body: NewMessage | Regeneration, found: Conversation) -> int:
 
 def _params(found: Conversation, given: SamplingParams | None, n: int) -> list[SamplingParams]:
     """Each answer's params, which differ in the seed."""
-    params = checked_params(given) if given is not None else msgspec.convert(found.params, SamplingParams)
+    params = checked_params(given, found.model) if given is not None else msgspec.convert(found.params, SamplingParams)
     seeds = _seeds(params.seed, n)
     return [msgspec.structs.replace(params, seed=seed) for seed in seeds]
 
 
-def _params_each(body: NewMessage) -> list[SamplingParams] | None:
+def _params_each(found: Conversation, body: NewMessage) -> list[SamplingParams] | None:
     """Each answer's own params, with a seed drawn where none is given; None without `params_each`."""
     if body.params_each is None:
         return None
@@ -163,7 +163,7 @@ def _params_each(body: NewMessage) -> list[SamplingParams] | None:
         raise ApiError(400, "invalid", message, "params_each")
     if not 1 <= len(body.params_each) <= MAX_ANSWERS:
         raise ApiError(400, "invalid", f"params_each must have 1 to {MAX_ANSWERS} settings.", "params_each")
-    given = [checked_params(each) for each in body.params_each]
+    given = [checked_params(each, found.model) for each in body.params_each]
     return [msgspec.structs.replace(each, seed=_seeds(each.seed, 1)[0]) for each in given]
 
 

@@ -26,6 +26,8 @@ class Draft(Body):
     text: str
     parent_id: str | None = None
     params: SamplingParams | None = None
+    model: str | None = None
+    """Model of a new conversation; a saved one has its own. None: the default."""
     system_prompt: str | None = None
     """System prompt of a new conversation; a saved one uses its own. None: the model entry's."""
 
@@ -33,20 +35,23 @@ class Draft(Body):
 def preview_first(request: HttpRequest, body: Draft) -> Preview:
     """Show the request that a message would make in a conversation that has not begun.
 
-    409 `prompt_too_long`; 429 `busy` while the user's last preview is still being made.
+    404 `unknown_model`; 409 `prompt_too_long`; 429 `busy` while the user's last preview is still being made.
     """
     checked_text(body.text)
     return _preview(_new(request, body), body)
 
 
 def preview_next(request: HttpRequest, conversation_id: str, body: Draft) -> Preview:
-    """Show the request that a message would make here. 409 `prompt_too_long`, `answer_open`; 429 `busy`."""
+    """Show the request that a message would make here.
+
+    409 `prompt_too_long`, `answer_open`, `model_unavailable`; 429 `busy`.
+    """
     checked_text(body.text)
     return _preview(find_conversation(request, conversation_id), body)
 
 
 def _preview(found: Conversation, body: Draft) -> Preview:
-    params = checked_params(body.params) if body.params else msgspec.convert(found.params, SamplingParams)
+    params = checked_params(body.params, found.model) if body.params else msgspec.convert(found.params, SamplingParams)
     try:
         return make(found, _parent(found, body.parent_id), body.text, params)
     except CannotPrepare as error:
@@ -60,7 +65,7 @@ def _new(request: HttpRequest, body: Draft) -> Conversation:
     """Return the conversation that the first message would create; saves nothing."""
     if body.parent_id is not None:
         raise not_found("message")
-    given = {name: value for name in ("system_prompt", "params") if (value := getattr(body, name)) is not None}
+    given = {name: value for name in ("model", "system_prompt", "params") if (value := getattr(body, name)) is not None}
     return new_conversation(user_id(request), NewConversation(**given))
 
 

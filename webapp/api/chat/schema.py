@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
-
 from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from webapp.chat.shown import Message
 from webapp.gateway.errors import FieldProblem
 from webapp.gateway.structs import Body, Query, Result
-from webapp.requests import services
 
 
 class NewConversation(Body):
     """The settings of a new conversation. A field that is left out takes its value from the model's entry.
 
+    Without a model the conversation begins with the default.
     `params` are taken as a whole: fields missing in given `params` have the neutral values of SamplingParams.
     """
 
     model: str | None = None
-    system_prompt: str = msgspec.field(default_factory=lambda: services.model_entry().default_system_prompt)
-    params: SamplingParams = msgspec.field(default_factory=lambda: services.model_entry().default_params)
+    system_prompt: str | None = None
+    params: SamplingParams | None = None
     n: int = 1
     """Answers to each message."""
 
@@ -31,6 +29,8 @@ class ConversationChange(Body):
     """The fields to change; a field that is left out stays."""
 
     title: str | None = None
+    model: str | None = None
+    """The model of the next messages."""
     system_prompt: str | None = None
     params: SamplingParams | None = None
     n: int | None = None

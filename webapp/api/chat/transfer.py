@@ -19,6 +19,7 @@ from webapp.gateway.body import Upload
 from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Query, Result
+from webapp.registry.offered import default_id
 
 _MAX_NAMED = 50
 """Conversations that an import report names; the same limit for skipped ones."""
@@ -132,14 +133,14 @@ class _Found:
 
 def _read(owner: int, name: str, data: bytes) -> _Found:
     """Read the file's conversations into rows; nothing is saved. Raises ImportFileError."""
-    found, now = _Found(), timezone.now().timestamp()
+    found, now, model = _Found(), timezone.now().timestamp(), default_id()
     num_bytes = num_messages = 0
     for item in read_file(name, data):
         if item.draft is None:
             found.skip(item, item.problem)
             continue
         try:
-            rows = rows_of(owner, grow(item.draft), now)
+            rows = rows_of(owner, grow(item.draft), now, model)
         except ImportProblem as error:
             found.skip(item, str(error))
             continue

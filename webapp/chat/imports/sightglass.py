@@ -12,6 +12,7 @@ from webapp.chat.imports import marks
 from webapp.chat.imports.tree import Draft, ImportProblem, Node
 from webapp.chat.models import MAX_ANSWERS
 from webapp.gateway.errors import ApiError
+from webapp.registry.offered import default_id
 from webapp.requests.params import checked_params
 
 
@@ -64,6 +65,6 @@ def read(data: bytes) -> Draft:
 
 def _checked(params: SamplingParams) -> SamplingParams:
     try:
-        return checked_params(params)
+        return checked_params(params, default_id())
     except ApiError as error:
         raise ImportProblem(str(error)) from None

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import msgspec
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Sum
 
@@ -45,8 +44,11 @@ class Rows:
     draft: Draft
 
 
-def rows_of(owner: int, brought: Brought, now: float) -> Rows:
-    """Return the rows, not saved yet. now: the date where the file has none. Raises ImportProblem."""
+def rows_of(owner: int, brought: Brought, now: float, model: str) -> Rows:
+    """Return the rows, not saved yet. now: the date where the file has none. model: of the next messages.
+
+    Raises ImportProblem.
+    """
     begun = now if brought.draft.created_at is None else brought.draft.created_at
     times = _times(brought, begun)
     system_prompt = brought.draft.system_prompt.replace("\x00", "").strip()
@@ -55,7 +57,7 @@ def rows_of(owner: int, brought: Brought, now: float) -> Rows:
     conversation = Conversation(
         user_id=owner,
         title=brought.title,
-        model=settings.ENVIRONMENT.model_name,
+        model=model,
         system_prompt=system_prompt,
         params=msgspec.to_builtins(brought.draft.params or SamplingParams()),
         n=brought.draft.n,

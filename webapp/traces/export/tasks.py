@@ -10,6 +10,7 @@ import redis
 from celery import Task
 from django.conf import settings
 
+from inference.eventlog.connections import connect
 from webapp.requests.models import Request
 from webapp.traces import store
 from webapp.traces.export.otlp import OtlpError, Unavailable, send
@@ -51,4 +52,4 @@ def send_trace(self: Task, request_id: str) -> None:  # type: ignore[type-arg]
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return connect(settings.ENVIRONMENT.redis_url)

@@ -13,8 +13,8 @@ import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { Recent } from "./recent";
 import { RequestTrace } from "../request/request-trace.svelte";
 
-/** The settings of a new conversation, from the model's entry. */
-export type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
+/** A model, and the settings of a new conversation with it. */
+export type Defaults = Pick<Model, "id" | "default_params" | "default_system_prompt">;
 
 /** Most traces that stay on the page, some megabytes each. Older ones are loaded again when they are needed. */
 export const MOST_TRACES = 5;
@@ -24,6 +24,8 @@ export class Chat {
   problem = $state<Refusal | null>(null);
   /** True when the user chooses each token of the next answers. */
   isStepped = $state(false);
+  /** Id of the model of the next message. */
+  model = $state("");
   /** The settings of the next message. */
   systemPrompt = $state("");
   params = $state() as SamplingParams;
@@ -43,12 +45,15 @@ export class Chat {
   /** True once the user has left the page. Later events change no page. */
   isClosed = false;
   private opening: Promise<void> | null = null;
+  /** The change to another model, until the server has it. */
+  choosing: Promise<unknown> | null = null;
 
   constructor(
     private readonly socket: Socket,
     readonly outbox: Outbox,
     private readonly defaults: Defaults,
   ) {
+    this.model = defaults.id;
     this.params = { ...defaults.default_params };
     this.systemPrompt = defaults.default_system_prompt;
     outbox.onTaken = () => void this.refresh();
@@ -134,6 +139,8 @@ export class Chat {
     if (!this.conversation) this.begin(now);
     const conversation = this.conversation!;
     conversation.title = now.title;
+    // Another tab may have chosen it; what is being chosen here is newer.
+    if (!this.choosing) this.model = conversation.model = now.model;
     for (const message of this.add(now.messages))
       if (message.status === "streaming") this.follow(message, null);
     const isFurther = branch(now.messages, now.leaf_id).some(({ id }) => id === conversation.leaf_id);
@@ -180,7 +187,7 @@ export class Chat {
     });
   }
 
-  private get asking(): Asking {
+  get asking(): Asking {
     return { params: $state.snapshot(this.params), n: this.n };
   }
 
@@ -225,7 +232,9 @@ export class Chat {
   private async post(unsent: Unsent, clock: ClientClock): Promise<void> {
     // A conversation whose first message was refused is new as well.
     const isNew = !this.conversation?.messages.length;
-    this.conversation ??= await api.createConversation({ ...this.asking, system_prompt: this.systemPrompt });
+    await this.choosing;
+    const { model, systemPrompt: system_prompt } = this;
+    this.conversation ??= await api.createConversation({ model, ...this.asking, system_prompt });
     const { id } = this.conversation;
     this.outbox.post(unsent, id);
     clock.sent();
@@ -243,18 +252,19 @@ export class Chat {
   }
 
   /** Fetch the request that this text would send now. */
-  preview(text: string, signal: AbortSignal): Promise<Preview> {
+  async preview(text: string, signal: AbortSignal): Promise<Preview> {
+    await this.choosing;
     const { conversation } = this;
     const body = { text, parent_id: this.path.at(-1)?.id ?? null, params: this.asking.params };
-    const prompt = conversation ? {} : { system_prompt: this.systemPrompt };
-    return api.preview(conversation?.id ?? null, { ...body, ...prompt }, signal);
+    const begun = conversation ? {} : { model: this.model, system_prompt: this.systemPrompt };
+    return api.preview(conversation?.id ?? null, { ...body, ...begun }, signal);
   }
 
   /** All but the text on which the next request depends, as one string to compare. */
   get basis(): string {
     const { conversation, params } = this;
     const prompt = conversation?.system_prompt ?? this.systemPrompt;
-    return JSON.stringify([conversation?.id, this.path.at(-1)?.id, prompt, params]);
+    return JSON.stringify([conversation?.id, this.path.at(-1)?.id, this.model, prompt, params]);
   }
 
   private parentOf({ editedId }: Unsent): string | null {
@@ -281,8 +291,9 @@ export class Chat {
   async regenerate(message: Message, keydownAt: number, isFresh = false): Promise<void> {
     const clock = new ClientClock(keydownAt);
     this.problem = null;
-    clock.sent();
     try {
+      await this.choosing;
+      clock.sent();
       const { asked } = this;
       const params = isFresh ? { ...asked.params, seed: null } : asked.params;
       const body = { ...asked, params, client: { ...clock.timing } };

@@ -7,6 +7,7 @@ import { UNREACHABLE } from "../../transport/api";
 import { FakeSocket } from "../../transport/fake-socket";
 import { Socket } from "../../transport/socket";
 import { Chat, MOST_TRACES } from "./chat.svelte";
+import { chooseModel } from "./model-choice";
 import { Outboxes } from "./outbox.svelte";
 
 const message = (id: string, parent_id: string | null): Message => ({
@@ -65,11 +66,11 @@ function answer(path: string, { method, body, headers }: Init): Promise<Response
   });
 }
 
+const SMALL = { id: "small", default_params: { ...PARAMS }, default_system_prompt: "Be brief." };
+const BIG = { id: "big", default_params: { ...PARAMS, temperature: 0.9 }, default_system_prompt: "Be kind." };
+
 function newChat(id: string | null): Chat {
-  return new Chat(socket, outboxes.of(id), {
-    default_params: { ...PARAMS },
-    default_system_prompt: "Be brief.",
-  });
+  return new Chat(socket, outboxes.of(id), SMALL);
 }
 
 beforeEach(async () => {
@@ -105,6 +106,54 @@ function end(place: number) {
   FakeSocket.last.tell({ tag, end: true });
   flushSync();
 }
+
+it("begins a conversation with the chosen model and its own settings", async () => {
+  const other = newChat(null);
+  await chooseModel(other, BIG, SMALL);
+  expect([other.params.temperature, other.systemPrompt]).toEqual([0.9, "Be kind."]);
+  await other.send("Hello", 0);
+  const created = asked.findLast(({ path }) => path === "/api/conversations")!;
+  expect(created.body).toMatchObject({
+    model: "big",
+    system_prompt: "Be kind.",
+    params: { temperature: 0.9 },
+  });
+  other.close();
+});
+
+it("keeps settings of the user's own with another model", async () => {
+  chat.params = { ...chat.params, top_k: 7 };
+  chat.systemPrompt = "Rhyme.";
+  await chooseModel(chat, BIG, SMALL);
+  expect(asked.at(-1)).toMatchObject({
+    path: "/api/conversations/c",
+    body: { model: "big", system_prompt: "Rhyme.", params: { top_k: 7 } },
+  });
+});
+
+it("sends a message to the chosen model, once the server has the choice", async () => {
+  holding = "/conversations/c";
+  const choosing = chooseModel(chat, BIG, SMALL);
+  const sending = chat.send("And now?", 0);
+  await vi.waitFor(() => expect(held).toHaveLength(1));
+  expect(asked.at(-1)!.path).toBe("/api/conversations/c");
+  held[0]!.answer();
+  await Promise.all([choosing, sending]);
+  expect(asked.at(-1)!.path).toBe("/api/conversations/c/messages");
+  expect(chat.conversation!.model).toBe("big");
+});
+
+it("stays with its model where another one is refused, and sends no message that meant the other", async () => {
+  holding = "/conversations/c";
+  const choosing = chooseModel(chat, BIG, SMALL);
+  const sending = chat.send("And now?", 0);
+  await vi.waitFor(() => expect(held).toHaveLength(1));
+  held[0]!.answer(new Response('{"error": {"code": "unknown_model", "message": "No."}}', { status: 404 }));
+  await choosing;
+  expect(await sending).toBe(false);
+  expect([chat.model, chat.systemPrompt]).toEqual(["small", "Be brief."]);
+  expect(asked.some(({ path, body }) => path.endsWith("/messages") && body.text === "And now?")).toBe(false);
+});
 
 it("shows the first of several answers and follows all", () => {
   expect(chat.path.map(({ id }) => id)).toEqual(["q", "a0"]);

@@ -4,6 +4,8 @@ import type { PlacedRequest } from "../../protocol/api";
 import { around, inOrder } from "./selection";
 import { ownSettings, shortNames, distinguishingWords } from "./trace-names";
 
+const idOf = (model: string) => model;
+
 const TRACE = {
   id: "req_a",
   title: "Why?",
@@ -60,9 +62,11 @@ it("gives short names by what differs: the questions, else the places, else the 
 
 it("names by the setting that differs what has the same question, and by the time where that is the same too", () => {
   const schema = JSON.stringify({ type: "object", properties: { name: { type: "string", maxLength: 20 } } });
-  const asked = (temperature: number, json_schema: string | null, seed: number) =>
-    ({ temperature, top_k: 0, json_schema, seed }) as SamplingParams;
-  const settings = ownSettings([asked(0.3, schema, 1), asked(1.3, null, 2), asked(1.3, null, 3), null]);
+  const asked = (temperature: number, json_schema: string | null, seed: number) => ({
+    model: "small",
+    params: { temperature, top_k: 0, json_schema, seed } as SamplingParams,
+  });
+  const settings = ownSettings([asked(0.3, schema, 1), asked(1.3, null, 2), asked(1.3, null, 3), null], idOf);
   expect(settings).toEqual([
     ["temperature 0.3", expect.stringMatching(/^JSON Schema "\{.*…$/)],
     ["temperature 1.3", "JSON Schema none"],
@@ -72,7 +76,9 @@ it("names by the setting that differs what has the same question, and by the tim
   const names = shortNames([TRACE, TRACE, TRACE], settings);
   expect(names[0]).toBe("temperature 0.3");
   expect(names[1]).toMatch(/^temperature 1.3, .*00:00/);
-  expect(shortNames([TRACE, TRACE], ownSettings([asked(0, null, 1), asked(0, null, 2)]))[0]).toMatch(/00:00/);
+  expect(shortNames([TRACE, TRACE], ownSettings([asked(0, null, 1), asked(0, null, 2)], idOf))[0]).toMatch(
+    /00:00/,
+  );
 });
 
 it("puts the older first, and what began together in its own order", () => {
@@ -89,4 +95,12 @@ it("takes six of a longer row, always with the one that is looked at", () => {
     expect(found).toHaveLength(6);
     expect(found).toContain(place);
   }
+});
+
+it("names the model of each request where the models differ", () => {
+  const params = { temperature: 0 } as SamplingParams;
+  const nameOf = (model: string) => `the ${model} one`;
+  const [small, big] = ["small", "big"].map((model) => ({ model, params }));
+  expect(ownSettings([small!, big!, null], nameOf)).toEqual([["the small one"], ["the big one"], []]);
+  expect(ownSettings([small!, small!], nameOf)).toEqual([[], []]);
 });

@@ -1,5 +1,5 @@
 /** Names of a trace for the screen: its answer or run, its fork, its time. */
-import type { SamplingParams } from "../../protocol/events";
+import type { RequestAccepted } from "../../protocol/events";
 import { differingSettings, settingWords, type SettingName } from "../../trace/words/setting-names";
 import type { PlacedRequest } from "../../protocol/api";
 
@@ -29,10 +29,22 @@ function settingsOf(settings: object): string[] {
   return Object.entries(settings).map(([name, value]) => settingWords(name as SettingName, value));
 }
 
-/** For each request, the settings in which the requests differ, but for the seed. null: settings not known. */
-export function ownSettings(all: (SamplingParams | null)[]): string[][] {
-  const names = differingSettings(all.flatMap((params) => params ?? [])).filter((name) => name !== "seed");
-  return all.map((params) => (params ? names.map((name) => settingWords(name, params[name])) : []));
+/** For each request, the model and the settings in which the requests differ, but for the seed. null: not known. */
+export function ownSettings(
+  all: (Pick<RequestAccepted, "model" | "params"> | null)[],
+  modelName: (model: string) => string,
+): string[][] {
+  const known = all.flatMap((each) => each ?? []);
+  const names = differingSettings(known.map(({ params }) => params)).filter((name) => name !== "seed");
+  const isMixed = new Set(known.map(({ model }) => model)).size > 1;
+  return all.map((each) =>
+    each
+      ? [
+          ...(isMixed ? [modelName(each.model)] : []),
+          ...names.map((name) => settingWords(name, each.params[name])),
+        ]
+      : [],
+  );
 }
 
 const MOST_CHARS = 40;

@@ -257,3 +257,38 @@ test("what a person took to choose tokens is in no first token and no first text
   expect(cells("First token")).toEqual(["70.0\u00a0ms", "50.0\u00a0ms"]);
   expect(cells("First text")).toEqual(["90.0\u00a0ms", "70.0\u00a0ms"]);
 });
+
+/** The same request of another model. */
+function by(view: TraceView, model: string, version: string): TraceView {
+  return {
+    ...view,
+    accepted: { ...view.accepted!, model },
+    prompt: { ...view.prompt!, version },
+  };
+}
+
+test("two models with one tokenizer are named, and their tokens compared by id", () => {
+  const [a, b] = [by(request({}), "small", "v"), by(request({}), "big", "v")];
+  expect(ofTwo(a, b, AB)).toBe(
+    "Model small in A and big in B; the same prompt, settings and seed: the answers are the same 2 tokens.",
+  );
+  expect(contextDiff(a, b)!.isSame).toBe(true);
+});
+
+test("two models share no cache", () => {
+  const [a, b] = [request({ hits: [] }), by(request({ acceptedAt: 5, hits: [false] }), "big", "v")];
+  expect(cacheSentence(contextDiff(a, b)!, a, b, AB)).toContain("of different models, which share no cache");
+});
+
+test("tokens of different tokenizers are compared by their bytes", () => {
+  const [a, other] = [request({ answer: [10, 11] }), request({ answer: [70, 71] })];
+  const b = by(other, "big", "w");
+  const pieces = (view: TraceView) => view.tokens.map(({ piece }) => piece);
+  expect(pieces(a)).toEqual(pieces(b));
+  expect(divergence(a, b)).toBeNull();
+  expect(divergence(a, other)?.index).toBe(0);
+  const changed = b.tokens.map((token, index) => (index === 1 ? { ...token, piece: btoa(" odd") } : token));
+  expect(divergence(a, { ...b, tokens: changed })?.index).toBe(1);
+  const longer = { ...b, prompt: { ...b.prompt!, pieces: b.prompt!.pieces.map(() => btoa("other")) } };
+  expect(ofTwo(a, longer, AB)).toContain("the prompts are of different tokenizers");
+});

@@ -1,6 +1,7 @@
 /** The place at which two prompts part, and its effect on the prefix cache, in words. */
 import type { Segment } from "../../protocol/events";
 import { commonStart, diff, type Hunk } from "./diff";
+import { comparable } from "./vocabulary";
 import { count, counted } from "../format";
 import { readingOf } from "../context/reading";
 import { numKept, numRead, type TraceView } from "../view";
@@ -21,11 +22,12 @@ export interface ContextDiff {
 /** Null: one of them has no prompt. */
 export function contextDiff(a: TraceView, b: TraceView): ContextDiff | null {
   if (!a.prompt || !b.prompt) return null;
-  const numCommon = commonStart(a.prompt.ids, b.prompt.ids);
+  const [left, right] = comparable([a, b], [a.prompt, b.prompt]) as [readonly number[], readonly number[]];
+  const numCommon = commonStart(left, right);
   const isSame = numCommon === a.prompt.ids.length && numCommon === b.prompt.ids.length;
   const blockSize = a.cache?.block_size ?? b.cache?.block_size ?? null;
   return {
-    hunks: diff(a.prompt.ids, b.prompt.ids),
+    hunks: diff(left, right),
     numCommon,
     isSame,
     a: segmentAt(a, numCommon),
@@ -112,6 +114,8 @@ export function cacheSentence(
   const took = tookText(lateName, late, numHits);
   if (early.gateway && late.gateway && early.gateway.principal !== late.gateway.principal)
     return `The two requests are of different users, who share no cache. ${took}`;
+  if (early.accepted?.model !== late.accepted?.model)
+    return `The two requests are of different models, which share no cache. ${took}`;
   if (numHits > numShared)
     return `${took} At most ${blocks(numShared)} of them can come from ${earlyName}; another request left the rest.`;
   if (numHits === numShared) return `${sharedText(isWhole, numShared)} ${took}`;

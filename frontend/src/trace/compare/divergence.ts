@@ -1,6 +1,7 @@
 /** The place at which two answers part, and both choices' chances in each side's distribution there. */
 import type { TokenSampled } from "../../protocol/events";
 import { commonStart } from "./diff";
+import { comparable } from "./vocabulary";
 import { finalProbabilities, isGreedy } from "../sampling/probability";
 import type { TraceView } from "../view";
 
@@ -12,6 +13,7 @@ export interface Chance {
   drawn: number | null;
 }
 
+/** id: of this place's own tokenizer. */
 export function chanceOf({ token, view }: Place, id: number): Chance {
   const index = token.candidate_ids.indexOf(id);
   if (index < 0) return { model: null, drawn: null };
@@ -65,10 +67,20 @@ export interface Divergence {
 /** Null: all tokens are equal. While one is still being written its end is no difference. */
 export function divergence(a: TraceView, b: TraceView, areOver = true): Divergence | null {
   const [inA, inB] = [answerTokens(a), answerTokens(b)];
-  const index = commonStart(idsOf(a), idsOf(b));
+  const [left, right] = answersAlike([a, b]) as [readonly number[], readonly number[]];
+  const index = commonStart(left, right);
   const found = { index, a: inA[index] ?? null, b: inB[index] ?? null };
   if (!found.a && !found.b) return null;
   return !areOver && (!found.a || !found.b) ? null : found;
+}
+
+/** The whole answers, in numbers that can be compared. */
+export function answersAlike(views: TraceView[]): (readonly number[])[] {
+  const answers = views.map((view) => ({
+    ids: idsOf(view),
+    pieces: [...(view.forked?.pieces ?? []), ...view.tokens.map(({ piece }) => piece)],
+  }));
+  return comparable(views, answers);
 }
 
 /** Ids of the whole answer. */

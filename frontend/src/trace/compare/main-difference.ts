@@ -1,12 +1,13 @@
 /** One sentence on the main difference between several requests. */
 import { contextDiff, segmentName } from "./context-diff";
 import { commonStart } from "./diff";
-import { chanceOf, divergence, idsOf } from "./divergence";
+import { answersAlike, chanceOf, divergence, idsOf } from "./divergence";
 import { endText } from "./figures";
 import { count, counted, duration, percent } from "../format";
 import { outcomeOf } from "../outcome";
 import { END_OF_TURN, pieceLabel } from "../bytes";
 import { differingSettings, settingWord, shortText, type SettingName } from "../words/setting-names";
+import { isOneVocabulary } from "./vocabulary";
 import { firstTextUs, isOver, type TraceView } from "../view";
 
 /** Names of the columns: A, B, C … */
@@ -35,9 +36,16 @@ export function ofTwo(a: TraceView, b: TraceView, names: [string, string]): stri
 
 /** The differences between the requests themselves. */
 function causePart(a: TraceView, b: TraceView, names: [string, string]): string {
+  const [inA, inB] = [a, b].map(({ accepted }) => accepted?.model);
+  const rest = promptPart(a, b, names);
+  return inA === inB ? rest : `model ${inA} in ${names[0]} and ${inB} in ${names[1]}; ${rest}`;
+}
+
+function promptPart(a: TraceView, b: TraceView, names: [string, string]): string {
   const context = contextDiff(a, b);
   if (context === null) return "the prompts are not recorded";
   if (!context.isSame) {
+    if (!isOneVocabulary([a, b])) return "the prompts are of different tokenizers";
     const inBoth = segmentName(context.b ?? context.a);
     return `the prompts differ after ${counted(context.numCommon, "token")}, in ${inBoth}`;
   }
@@ -100,14 +108,14 @@ function ofMany(views: TraceView[]): string {
   if (numRunning)
     return `${counted(numRunning, "request")} of ${views.length} still running: these results may change.`;
   const groups = new Map<string, number[]>();
-  views.forEach((view, index) => {
-    const key = idsOf(view).join(" ");
+  const answers = answersAlike(views);
+  views.forEach((_, index) => {
+    const key = answers[index]!.join(" ");
     groups.set(key, [...(groups.get(key) ?? []), index]);
   });
   if (groups.size === 1)
     return `All ${views.length} answers are the same ${counted(idsOf(views[0]!).length, "token")}.`;
-  const first = views[0]!;
-  const shared = Math.min(...views.map((view) => commonStart(idsOf(first), idsOf(view))));
+  const shared = Math.min(...answers.map((answer) => commonStart(answers[0]!, answer)));
   const told = [...groups.values()]
     .filter((group) => group.length > 1)
     .map((group) => `${group.map(nameOf).join(", ")} are the same`);

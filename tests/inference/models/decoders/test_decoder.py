@@ -104,8 +104,10 @@ def run(engine: Engine, tokenizer: Tokenizer, *requests: GenerationRequest) -> d
 
 
 def test_greedy_knows_the_capital_of_france(engine: Engine, tokenizer: Tokenizer, template: ChatTemplate) -> None:
+    """The answer is begun: "The" and "L'" are too close at its beginning for CPUs that round differently."""
     prompt = template.render([ChatMessage("user", "What is the capital of France?")])
-    (tokens,) = run(engine, tokenizer, request(prompt.ids, temperature=0.0, max_tokens=32)).values()
+    ids = [*prompt.ids, *tokenizer.encode("The capital of France is")]
+    (tokens,) = run(engine, tokenizer, request(ids, temperature=0.0, max_tokens=32)).values()
     assert "Paris" in b"".join(token.piece for token in tokens).decode()
     assert tokens[-1].is_special
 

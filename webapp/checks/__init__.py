@@ -1,0 +1,1 @@
+"""The check of a registered model: one test generation on the ordinary path. Knows nothing of HTTP."""

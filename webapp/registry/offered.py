@@ -1,0 +1,57 @@
+"""Finds models by their id, and says which of them are offered. Knows nothing of how a model gets into the registry."""
+
+from __future__ import annotations
+
+from webapp.billing.naming import model_names
+from webapp.registry.models import RegisteredModel
+
+State = RegisteredModel.State
+
+
+class NotOffered(Exception):
+    """The model takes no new request."""
+
+    def __init__(self, model: str) -> None:
+        name = model_names().get(model, model)
+        super().__init__(f"{name} is no longer offered. Choose another model.")
+
+
+class UnknownModel(Exception):
+    """No model with this id is offered for a new conversation."""
+
+    def __init__(self, model: str) -> None:
+        known = ", ".join(repr(each.pk) for each in enabled())
+        super().__init__(f"There is no model {model[:100]!r}; use one of: {known}.")
+
+
+def find(model: str) -> RegisteredModel | None:
+    return RegisteredModel.objects.filter(pk=model).first()
+
+
+def enabled() -> list[RegisteredModel]:
+    """The models that are offered, the default first."""
+    return list(RegisteredModel.objects.filter(state=State.ENABLED))
+
+
+def default_id() -> str:
+    """The id of the model with which a new conversation begins."""
+    return RegisteredModel.objects.values_list("pk", flat=True).get(is_default=True)
+
+
+def is_offered(model: str) -> bool:
+    return RegisteredModel.objects.filter(pk=model, state=State.ENABLED).exists()
+
+
+def check_offered(model: str) -> None:
+    """Raises NotOffered."""
+    if not is_offered(model):
+        raise NotOffered(model)
+
+
+def chosen(model: str | None) -> str:
+    """The model of a new conversation; None: the default. Raises UnknownModel."""
+    if model is None:
+        return default_id()
+    if not is_offered(model):
+        raise UnknownModel(model)
+    return model
