@@ -1,9 +1,10 @@
 # make up: set up what is missing, then start Sightglass and print its address.
 # make test: set up what is missing, then run every check and test.
+# make scoreboard: kill, hold and load real processes for an hour at most, and write docs/reliability.md.
 # make test-fast: the same without what needs started processes, a browser or long computing.
 PYTHON ?= python3
 
-.PHONY: up test test-fast lint
+.PHONY: up test test-fast lint scoreboard
 up:
 	@$(PYTHON) scripts/bootstrap.py
 	@exec .venv/bin/python manage.py up
@@ -19,3 +20,7 @@ test-fast:
 lint:
 	@$(PYTHON) scripts/bootstrap.py --dev
 	@exec .venv/bin/python scripts/check.py
+
+scoreboard:
+	@$(PYTHON) scripts/bootstrap.py --dev
+	@exec .venv/bin/python -m tests.scoreboard

@@ -57,7 +57,9 @@ def run(setting: Setting) -> list[Measured]:
         tiny, streams = _killed(found, setting, NUM_KILLS, streams_of(found))
     with fleet(setting.folder / "bundled", 3, is_tiny=False) as found:
         bundled, others = _killed(found, setting, NUM_BUNDLED, streams_of(found, is_tiny=False))
-    short = [f"{each.num} of {wanted} kills in the time" for each, wanted in _wanted(tiny, bundled) if each.num < wanted]
+    short = [
+        f"{each.num} of {wanted} kills in the time" for each, wanted in _wanted(tiny, bundled) if each.num < wanted
+    ]
     return [*_tokens(tiny, bundled, streams, others, short), _soon(tiny, bundled), _clients(streams, others)]
 
 
