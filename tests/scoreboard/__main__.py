@@ -37,14 +37,14 @@ def main() -> int:
     options = _options()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     print(f"seed {options.seed}", flush=True)
-    measured = page.read()
+    measured: dict[str, page.Told] = {}
     with tempfile.TemporaryDirectory() as folder:
         for trial in TRIALS:
             if not options.only or trial.name in options.only:
                 for each in _run(trial, options.seed, Path(folder) / trial.name):
                     measured[each.row] = page.Told.of(each, options.seed)
                     print(f"{each.row}: {each.verdict}. {each.figure}. {each.why}".rstrip(), flush=True)
-    page.write(measured)
+    page.write(page.read() | measured)
     return int(any(each.verdict is Verdict.NOT_KEPT for each in measured.values()))
 
 
