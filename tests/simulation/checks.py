@@ -11,7 +11,9 @@ from math import inf
 from typing import Any
 
 from inference.eventlog.entry import BEGINNING, Entry, Mark
+from inference.eventlog.event_log import Fenced
 from inference.eventlog.leases import Holding
+from inference.eventlog.memory import MemoryEventLog
 from inference.protocol.codec import decode_frame, decode_generation
 from inference.protocol.events import (
     TERMINAL,
@@ -194,11 +196,14 @@ class Checks:
         if num_renewed > may:
             self.fail("one of %s is renewed by an attempt that does not hold it", list(holdings))
 
-    def lost_its_end(self, read: Callable[[str], list[Frame]]) -> None:
-        """Take over what Redis has left."""
+    def lost_its_end(self, log: MemoryEventLog) -> None:
+        """Take over what Redis has left.
+
+        A log without its fence takes events of an earlier attempt, which the settled trace may not have.
+        """
         for request_id, story in self.stories.items():
-            events = [event for frame in read(request_id) for event in frame.events]
-            story.has_lost_its_end |= len(events) < len(story.events)
+            events = [event for frame in log.read(request_id) for event in frame.events]
+            story.has_lost_its_end |= len(events) < len(story.events) or _has_lost_its_fence(log, request_id, story)
             story.events = events
             story.num_tokens = sum(isinstance(event, TokenSampled) for event in events)
             story.is_ended = any(isinstance(event, TERMINAL) for event in events)
@@ -238,3 +243,12 @@ def committed(row: Callable[..., tuple[Any, ...] | None]) -> Callable[[str], boo
         return found is not None and found[0] is not None
 
     return is_settled
+
+
+def _has_lost_its_fence(log: MemoryEventLog, request_id: str, story: Story) -> bool:
+    """Return whether an earlier attempt may write."""
+    try:
+        log.copy().fence(request_id, story.fence - 1)
+    except Fenced:
+        return False
+    return story.fence > 0

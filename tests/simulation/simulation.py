@@ -328,7 +328,7 @@ class Simulation:
     def _lose_end(self) -> None:
         self._server.come_back(self.world.random.uniform(0.05, 1.0), self.world.chance(0.3))
         self.world.disturb(self._server.is_away_until)
-        self._checks.lost_its_end(self._server.stored.log.read)
+        self._checks.lost_its_end(self._server.stored.log)
         self.world.at(self._server.is_away_until + 0.001, self._broker.match)
 
     def _cease(self) -> None:
