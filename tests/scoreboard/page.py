@@ -12,7 +12,7 @@ from tests.scoreboard.suite import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
 RESULTS = ROOT / "tests" / "scoreboard" / "results.json"
-_NO_TRIAL = "no trial measures it yet"
+_NO_TRIAL = "not measured"
 _HEAD = "\n\n".join(
     (
         "# Reliability",

@@ -32,10 +32,10 @@ def _proved(key: str) -> Measured:
 
 def _told(tests: str) -> dict[str, int]:
     """Run the tests, and return how many passed, failed or were skipped."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests.split()]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *tests.split()]
     try:
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=_LIMIT_S)
     except subprocess.TimeoutExpired:
         return {"failed": 1}
-    counts = {word: int(num) for num, word in _COUNT.findall(ended.stdout.rpartition("\n\n")[2] or ended.stdout)}
+    counts = {word: int(num) for num, word in _COUNT.findall(ended.stdout.rstrip().rpartition("\n")[2])}
     return counts if counts or ended.returncode == 0 else {"error": 1}
