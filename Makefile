@@ -1,6 +1,6 @@
 # make up: set up what is missing, then start Sightglass and print its address.
 # make test: set up what is missing, then run every check and test.
-# make scoreboard: kill, hold and load real processes for an hour at most, and write docs/reliability.md.
+# make scoreboard: kill and hold real workers for an hour at most, and write docs/reliability.md.
 # make test-fast: the same without what needs started processes, a browser or long computing.
 PYTHON ?= python3
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tests.scoreboard.row import Row
 
 TITLES = {
@@ -59,25 +57,19 @@ ROWS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Proof:
-    """Tests of the suite that prove a row."""
-
-    tests: tuple[str, ...]
-
-
 PROOFS = {
-    "watchdogs": Proof(("tests/webapp/lifecycle/test_advance.py -k watchdogs",)),
-    "lost log": Proof(("tests/faults/test_lost_log.py", "tests/webapp/lifecycle/test_lost_log.py")),
-    "lost reply": Proof(("tests/inference/eventlog/test_lost_reply.py",)),
-    "one key": Proof(("tests/postgres/test_under_one_key.py",)),
-    "started again": Proof(("tests/supervisor/test_restart.py", "tests/supervisor/test_backoff.py")),
-    "unsettled": Proof(("tests/webapp/lifecycle/test_settle.py",)),
-    "silence": Proof(("tests/docker/test_faults.py", "tests/inference/eventlog/test_connections.py")),
-    "poison": Proof(("tests/faults/test_take_over.py -k ends_two_workers",)),
-    "unable": Proof(("tests/faults/test_bad_models.py", "tests/webapp/lifecycle/test_placement.py")),
-    "readers": Proof(("tests/webapp/stream",)),
-    "room": Proof(("tests/webapp/lifecycle/test_placement.py", "tests/faults/test_several_workers.py")),
-    "replay": Proof(("tests/simulation/test_seeds.py -k same_trace",)),
-    "find": Proof(("tests/simulation/test_planted.py",)),
+    "watchdogs": ("tests/webapp/lifecycle/test_advance.py -k watchdogs",),
+    "lost log": ("tests/faults/test_lost_log.py", "tests/webapp/lifecycle/test_lost_log.py"),
+    "lost reply": ("tests/inference/eventlog/test_lost_reply.py",),
+    "one key": ("tests/postgres/test_under_one_key.py",),
+    "started again": ("tests/supervisor/test_restart.py", "tests/supervisor/test_backoff.py"),
+    "unsettled": ("tests/webapp/lifecycle/test_settle.py",),
+    "silence": ("tests/docker/test_faults.py", "tests/inference/eventlog/test_connections.py"),
+    "poison": ("tests/faults/test_take_over.py -k ends_two_workers",),
+    "unable": ("tests/faults/test_bad_models.py", "tests/webapp/lifecycle/test_placement.py"),
+    "readers": ("tests/webapp/stream",),
+    "room": ("tests/webapp/lifecycle/test_placement.py", "tests/faults/test_several_workers.py"),
+    "replay": ("tests/simulation/test_seeds.py -k same_trace",),
+    "find": ("tests/simulation/test_planted.py",),
 }
+"""The tests of the suite that prove a row, by its key."""

@@ -20,9 +20,9 @@ def run(setting: Setting) -> list[Measured]:
 
 
 def _proved(key: str) -> Measured:
-    found = [_told(tests) for tests in PROOFS[key].tests]
+    found = [_told(tests) for tests in PROOFS[key]]
     num_passed = sum(each.get("passed", 0) for each in found)
-    bad = [f"{num} {word} in {tests}" for tests, told in zip(PROOFS[key].tests, found, strict=True)
+    bad = [f"{num} {word} in {tests}" for tests, told in zip(PROOFS[key], found, strict=True)
            for word, num in told.items() if word in ("failed", "error")]  # fmt: skip
     measured = judged(key, f"{num_passed} tests passed", bad)
     if measured.verdict is Verdict.KEPT and not all(each.get("passed") for each in found):

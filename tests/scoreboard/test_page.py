@@ -24,5 +24,5 @@ def test_a_problem_is_named_beside_its_figure() -> None:
 
 def test_every_proof_is_of_a_row_and_its_tests_are_there() -> None:
     assert PROOFS.keys() <= {row.key for row in ROWS}
-    assert all((ROOT / tests.split()[0]).exists() for proof in PROOFS.values() for tests in proof.tests)
+    assert all((ROOT / tests.split()[0]).exists() for proof in PROOFS.values() for tests in proof)
     assert len({row.key for row in ROWS}) == len(ROWS)
