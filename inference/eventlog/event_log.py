@@ -15,6 +15,8 @@ EXPIRY_S = 3600
 """Lifetime of a settled log's attempt and numbers: a late writer is refused, and begins no new log."""
 RETIRED_EXPIRY_S = 120
 """Lifetime of a log once its trace is saved: long enough that readers in the middle of it seldom have to switch."""
+NO_ATTEMPT = 2**31 - 1
+"""Fences a forgotten log: the number of no attempt."""
 MAX_COMMANDS = 65_536
 """Most commands to one request: two for each of 32,768 tokens."""
 
@@ -94,7 +96,7 @@ class EventLog(Protocol):
         """Let the events expire soon, as they are saved elsewhere. Numbering and fencing stay for EXPIRY_S."""
 
     def forget(self, request_id: str) -> None:
-        """Delete events and commands at once. Numbering and fencing stay, so that no late append starts a new log."""
+        """Delete events and commands at once, and refuse all attempts, so that no late append starts a new log."""
 
     def mark(self, request_id: str) -> Mark:
         """Return the mark of the log's end; BEGINNING when there is no such log."""

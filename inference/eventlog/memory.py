@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from inference.eventlog.entry import BEGINNING, Entry, Mark, digest_of
-from inference.eventlog.event_log import MAX_COMMANDS, Fenced, LogLost
+from inference.eventlog.event_log import MAX_COMMANDS, NO_ATTEMPT, Fenced, LogLost
 from inference.protocol.codec import encode_events
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import StepCommand
@@ -135,7 +135,8 @@ class MemoryEventLog:
 
     def forget(self, request_id: str) -> None:
         with self._lock:
-            log = self._logs.get(request_id, _Log())
+            log = self._logs.setdefault(request_id, _Log())
+            log.attempt = NO_ATTEMPT
             log.entries.clear()
             log.commands.clear()
 

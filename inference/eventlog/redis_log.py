@@ -22,6 +22,7 @@ from inference.eventlog.entry import BEGINNING, DIGEST_CHARS, Entry, Mark
 from inference.eventlog.event_log import (
     EXPIRY_S,
     MAX_COMMANDS,
+    NO_ATTEMPT,
     OPEN_EXPIRY_S,
     RETIRED_EXPIRY_S,
     Fenced,
@@ -153,6 +154,7 @@ class RedisEventLog:
     def forget(self, request_id: str) -> None:
         pipeline = self._client.pipeline()
         pipeline.delete(log_key(request_id), commands_key(request_id))
+        pipeline.hset(meta_key(request_id), "attempt", str(NO_ATTEMPT))
         pipeline.expire(meta_key(request_id), EXPIRY_S)
         pipeline.execute()
 

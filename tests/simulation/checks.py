@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from inference.eventlog.entry import BEGINNING, Entry, Mark
-from inference.eventlog.event_log import Fenced
+from inference.eventlog.event_log import NO_ATTEMPT, Fenced
 from inference.eventlog.leases import Holding
 from inference.eventlog.memory import MemoryEventLog
 from inference.protocol.codec import decode_frame, decode_generation
@@ -114,6 +114,7 @@ class Checks:
                 self.stories[args[0]].leased_to = 0
             case "log", "forget":
                 self.stories[args[0]].events.clear()
+                self.stories[args[0]].fence = NO_ATTEMPT
 
     def sent(self, message: Message) -> None:
         """Check a task that was queued."""

@@ -123,7 +123,7 @@ def begin(
     role = Message.Role.ASSISTANT
     answers = [Message(conversation=conversation, parent=question, role=role, request=each) for each in requests]
     created = [question, *answers] if question._state.adding else answers
-    undo = _Undo(conversation.leaf_id, conversation.title, created, answers)
+    undo = _Undo(conversation.leaf_id, conversation.title, answers[0], created, requests)
     conversation.leaf_id, conversation.updated_at = answers[0].pk, timezone.now()
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
     model = requests[0].model
@@ -139,15 +139,13 @@ def begin(
     except Refused as refused:
         _record_refusals(requests, refused.code)
         raise
-    started: list[Request] = []
     try:
         for request, each, limit in zip(requests, params, limits, strict=True):
             start(request, each, arrival, limit)
-            started.append(request)
     except Exception:
-        logger.exception("%s could not be started", requests[len(started)].pk)
+        logger.exception("%s could not be started", ", ".join(request.pk for request in requests))
         # The conversation must not show an answer that will never come, nor fewer answers than were asked for.
-        undo.run(started)
+        undo.run()
         _record_refusals(requests, "queue_unavailable")
         raise
     return answers
@@ -202,16 +200,16 @@ class _Undo:
 
     leaf_before: str
     title_before: str
+    shown: Message
     created: list[Message]
-    answers: list[Message]
+    requests: list[Request]
 
-    def run(self, started: list[Request]) -> None:
-        for request in started:
-            take_back(request)
-        shown = self.answers[0]
+    def run(self) -> None:
         with transaction.atomic():
             forget(self.created[0].pk)
-            conversation = Conversation.objects.filter(pk=shown.conversation_id, leaf_id=shown.pk)
+            conversation = Conversation.objects.filter(pk=self.shown.conversation_id, leaf_id=self.shown.pk)
             conversation.update(leaf_id=self.leaf_before, title=self.title_before)
             Message.objects.filter(pk__in=[message.pk for message in self.created]).delete()
-            Request.objects.filter(pk__in=[answer.request_id for answer in self.answers]).delete()
+            Request.objects.filter(pk__in=[request.pk for request in self.requests]).delete()
+        for request in self.requests:
+            take_back(request)

@@ -21,7 +21,7 @@ from inference.tokenization.template_process import TemplateError
 from webapp.checks.workers import Workers, workers_of
 from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.admission import Limits, TooManyOpen, admit
-from webapp.lifecycle.start import Arrival, QueueUnavailable, start
+from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.limits.refusal import Refused
 from webapp.registry.models import RegisteredModel
 from webapp.requests import services
@@ -144,7 +144,7 @@ def _begin(row: RegisteredModel) -> None:
     except QueueUnavailable as error:
         logger.warning("the check of %s waits on: %s", row.pk, error)
         RegisteredModel.objects.filter(pk=row.pk, check_request_id=request.pk).update(check_request_id="")
-        request.delete()
+        take_back(request)
 
 
 class _NoChecker(Exception):

@@ -43,7 +43,10 @@ def start(
     limits: tuple[Limit, ...],
     replay_of: str | None = None,
 ) -> None:
-    """Open the log of a saved request and queue its preparation. Raises QueueUnavailable."""
+    """Open the log of a saved request and queue its preparation.
+
+    Raises QueueUnavailable; the caller then takes the request back.
+    """
     name_request(request.pk)
     clock = RequestClock(request.accepted_unix_us)
     accepted = RequestAccepted(
@@ -71,13 +74,15 @@ def start(
     except Fenced:
         return  # the watchdog was quicker to begin it, or it was ended
     except (OperationalError, RedisError, OSError) as error:
-        take_back(request)
         raise QueueUnavailable(str(error)) from error
 
 
 def take_back(request: Request) -> None:
-    """Fence and empty the log of an abandoned request, so that a worker that has its message does nothing."""
+    """Delete a request that could not be started, then its log. A worker that has its message does nothing.
+
+    The row goes first: a watchdog carries on a request that has a row and no log.
+    """
+    Request.objects.filter(pk=request.pk).delete()
     with suppress(RedisError):
-        services.event_log().fence(request.pk, request.attempt + 1)
         services.event_log().forget(request.pk)
         services.leases().end(request.pk)

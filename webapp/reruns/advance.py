@@ -17,7 +17,7 @@ from django.utils import timezone
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free, num_free_places
-from webapp.lifecycle.start import Arrival, QueueUnavailable, start
+from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.lifecycle.stop import stop as stop_request
 from webapp.limits.rules import effective_of
 from webapp.registry.offered import is_offered
@@ -140,7 +140,7 @@ def _start(run: Run, limits: Limits) -> None:
     except QueueUnavailable as error:
         logger.warning("%s waits on: %s", run, error)
         Run.objects.filter(pk=run.pk).update(request=None, num_tries=run.num_tries - 1)
-        request.delete()
+        take_back(request)
         return
     if Rerun.objects.filter(pk=run.rerun_id, stopped_at__isnull=False).exists():
         stop_request(request)

@@ -68,6 +68,17 @@ def test_an_older_attempt_is_fenced(log: EventLog) -> None:
     assert log.append("r", [text(2)], 2).last_seq == 2
 
 
+def test_a_log_that_is_forgotten_takes_no_attempt(log: EventLog) -> None:
+    log.append("r", [text(1)], 1)
+    log.forget("r")
+    assert log.read("r") == []
+    for attempt in (1, 2, 3):
+        with pytest.raises(Fenced):
+            log.claim("r", attempt)
+        with pytest.raises(Fenced):
+            log.append("r", [text(2)], attempt)
+
+
 def test_a_frame_that_is_to_follow_another_stands_there_once(log: EventLog) -> None:
     log.append("r", [text(1), text(2)], 1)
     assert log.append("r", [text(3)], 1, known=Mark(2), is_next=True).last_seq == 3

@@ -19,6 +19,7 @@ from inference.protocol.failures import SERVICE_STOPPED, Failure
 from inference.protocol.request import Usage
 from inference.tokenization.bundled import bundled_model
 from tests.events import STARTED
+from tests.lost_logs import lose
 from tests.webapp.registered import beat, registered
 from webapp.checks import check
 from webapp.checks.check import APPEAR_TIME, LOAD_TIME, PARAMS, advance, advance_all
@@ -254,10 +255,10 @@ def test_one_broken_check_does_not_stop_those_after_it(worker: Callable[..., Non
     assert Request.objects.get().model == MODEL
 
 
-def test_a_log_that_is_lost_ends_the_check(worker: Callable[..., None]) -> None:
+def test_a_log_that_is_lost_ends_the_check(worker: Callable[..., None], redis_client: redis.Redis) -> None:
     worker()
     advance(MODEL)
     request = Request.objects.get()
-    services.event_log().forget(request.pk)
+    lose(services.event_log(), request.pk, num_left=0, client=redis_client)
     settle(request.pk)
     assert state_of()[0] == "failed"

@@ -158,6 +158,7 @@ def test_without_a_queue_nothing_is_started(unstarted: Request, monkeypatch: pyt
     monkeypatch.setattr(app, "send_task", away)
     with pytest.raises(QueueUnavailable):
         begin(unstarted)
+    take_back(unstarted)
     assert kinds(unstarted) == []
     with pytest.raises(Fenced):
         services.event_log().append(unstarted.pk, [GenerationQueued(at=1, attempt=1, queue_depth=0)], 1)
@@ -186,3 +187,11 @@ def test_a_request_that_is_taken_back_is_prepared_no_more(request_: Request, red
     prepare(request_.pk)
     assert kinds(request_) == []
     assert redis_client.llen(GENERATE) == 0
+
+
+def test_a_request_that_is_taken_back_is_not_generated_by_a_later_attempt(request_: Request) -> None:
+    taken_over = request_.attempt + 1
+    services.event_log().append(request_.pk, [GenerationQueued(at=1, attempt=taken_over, queue_depth=0)], taken_over)
+    take_back(request_)
+    with pytest.raises(Fenced):
+        services.event_log().claim(request_.pk, taken_over)
