@@ -223,7 +223,7 @@ class RemoteStream:
             high=1.0 if self._is_greedy else None,
             log_normalizer=None,
             candidate_ids=tuple(each.id for each in listed),
-            candidate_logits=tuple(round(each.logprob, 4) for each in listed),
+            candidate_logits=tuple(round(each.logprob, 4) + 0.0 for each in listed),
             candidate_pieces=tuple(self._vocabulary.piece(each.id) for each in listed),
             processors=None,
             step_us=None,

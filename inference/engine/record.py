@@ -210,7 +210,7 @@ def chosen(token: TokenSampled, choice: int, logit: float, rank: int, at: int, p
 
 
 def _rounded(value: float) -> float:
-    return round(value, _DECIMALS)
+    return round(value, _DECIMALS) + 0.0  # no zero is negative: a saved trace packs it badly
 
 
 def _rounded_effect(effect: ProcessorEffect) -> ProcessorEffect:

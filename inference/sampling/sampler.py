@@ -203,5 +203,5 @@ def _rank(logits: Row, raw: Summary, chosen: int) -> int:
 
 
 def _rounded(logits: Row) -> tuple[float, ...]:
-    """Return the logits with four decimals, as they are recorded."""
-    return tuple((np.rint(logits * np.float64(1e4)) / 1e4).tolist())
+    """Return the logits with four decimals, as they are recorded. No zero is negative: a saved trace packs it badly."""
+    return tuple((np.rint(logits * np.float64(1e4)) / 1e4 + 0.0).tolist())

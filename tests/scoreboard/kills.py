@@ -81,7 +81,7 @@ def _killed(found: Fleet, setting: Setting, num: int, streams: Streams) -> tuple
 
 
 def _kill_one(found: Fleet, streams: Streams, tally: Tally, draws: random.Random) -> None:
-    """Kill a worker that runs an answer, replace it, and wait until each answer that it ran goes on."""
+    """Kill a worker that runs an answer, replace it, and wait until each answer that it may have run goes on."""
     until(lambda: len(found.ready()) >= 2 and bool(_running(found, streams)), _WAIT_S)
     time.sleep(draws.uniform(0, _DELAY_S))
     by_worker = _running(found, streams)
@@ -93,8 +93,10 @@ def _kill_one(found: Fleet, streams: Streams, tally: Tally, draws: random.Random
     killed_at = time.monotonic()
     kill(child)
     tally.num += 1
+    young = [reading for reading in streams.open() if not reading.num_tokens()]
     found.site.add_inference()
     wait_for_tokens(met, killed_at, tally)
+    until(lambda: all(reading.num_tokens() or reading.is_over for reading in young), _WAIT_S)
 
 
 def wait_for_tokens(met: Sequence[Reading], since: float, tally: Tally) -> None:

@@ -1,4 +1,4 @@
-"""Packs a column of numbers into few bytes, exactly except for the sign of zero. Knows nothing of meanings.
+"""Packs a column of numbers into few bytes, exactly. Knows nothing of meanings.
 
 `frontend/src/trace/saved/numbers.ts` reads it.
 
@@ -58,7 +58,9 @@ def pack(values: Sequence[Any], base: Sequence[Any] | None = None, *, is_delta: 
 
 
 def _integers(known: NDArray[np.float64]) -> tuple[float, NDArray[np.int64]] | None:
-    """The first scale at which all numbers are integers, and the integers; None: no scale fits."""
+    """The first scale at which all numbers are integers, and the integers; None: no scale fits, or one is -0.0."""
+    if np.any((known == 0) & np.signbit(known)):
+        return None
     for scale in _SCALES:
         if np.all(np.abs(known) * scale < _MOST_CODE):
             integers = np.rint(known * scale)

@@ -135,7 +135,7 @@ def some_tokens() -> st.SearchStrategy[list[TokenSampled]]:
 def test_any_tokens_come_back_as_they_were(tokens: list[TokenSampled]) -> None:
     back = from_columns(to_columns(tokens))
     assert back == tokens
-    assert encode_events(back).replace(b"-0.0", b"0.0") == encode_events(tokens).replace(b"-0.0", b"0.0")
+    assert encode_events(back) == encode_events(tokens)  # the log's digests are of these bytes
 
 
 def test_a_field_that_came_after_this_form_is_kept() -> None:
