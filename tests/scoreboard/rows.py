@@ -67,6 +67,7 @@ PROOFS = {
     "silence": ("tests/docker/test_faults.py", "tests/inference/eventlog/test_connections.py"),
     "poison": ("tests/faults/test_take_over.py -k ends_two_workers",),
     "unable": ("tests/faults/test_bad_models.py", "tests/webapp/lifecycle/test_placement.py"),
+    "state": ("tests/postgres/test_state_and_events.py",),
     "readers": ("tests/webapp/stream",),
     "room": ("tests/webapp/lifecycle/test_placement.py", "tests/faults/test_several_workers.py"),
     "replay": ("tests/simulation/test_seeds.py -k same_trace",),
