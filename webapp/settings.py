@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from webapp.environment import ROOT, read_environment
+from webapp.postgres.limits import limited
 
 ENVIRONMENT = read_environment()
 BASE_DIR = ROOT
@@ -96,13 +97,13 @@ def _database(url: str | None) -> dict[str, Any]:
         }
     parts = urlsplit(url)
     return _KEPT | {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "webapp.postgres",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "OPTIONS": dict(parse_qsl(parts.query)),  # libpq's own options: sslmode, host (for a socket) and so on
+        "OPTIONS": limited(dict(parse_qsl(parts.query))),  # libpq's own: sslmode, host (for a socket) and so on
     }
 
 

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from django.contrib.auth.signals import user_logged_in
-from django.db import DatabaseError
+from django.db import Error
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
@@ -33,7 +33,7 @@ def _note(request: HttpRequest) -> None:
     """Where the database takes no write, as on a full disk, the answer still goes out."""
     try:
         request.session.note_use()  # type: ignore[attr-defined]
-    except DatabaseError:
+    except Error:  # an InterfaceError is no DatabaseError
         logger.exception("the use of a sign-in is not noted")
 
 

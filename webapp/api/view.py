@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.db import Error as DatabaseFault
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from kombu.exceptions import OperationalError
@@ -19,6 +20,7 @@ from webapp.audit.actor import acting
 from webapp.chat.sending import AnswerOpen
 from webapp.gateway import errors
 from webapp.gateway.errors import ApiError, View, check_caller, user_id
+from webapp.gateway.faults import database_refusal
 from webapp.gateway.operation import Operation
 from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
@@ -90,6 +92,8 @@ def refusal_of(error: Exception) -> ApiError | None:
             return error
         case QueueUnavailable() | NotBegun() | RedisError() | OperationalError():
             return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.")
+        case DatabaseFault():
+            return database_refusal(error)
         case TooManyOpen():
             return errors.too_many_open(str(error))
         case Refused():

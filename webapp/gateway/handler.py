@@ -34,7 +34,7 @@ class OneHopHandler(ASGIHandler):
     """Runs all middleware and the view in one of a few threads; the event loop still sends streamed responses.
 
     A view that waits is a coroutine function. Around it Django changes threads before and after every middleware, which
-    costs 3 ms, and it holds no thread while it waits. For all others that would be dear: a request takes 1 ms.
+    costs 1 to 3 ms, and it holds no thread while it waits. For all others that would be dear: a request takes 1 ms.
 
     By default Django makes a new thread for every request, and each thread opens its own database connection. Here
     whatever is not asynchronous runs in the same few threads.

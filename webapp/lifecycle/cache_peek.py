@@ -25,13 +25,13 @@ _SHORT_PATIENCE_S = 0.03
 _EXPIRY_S = 5
 
 
-async def num_cached(ids: list[int], model: str, principal: str) -> int | None:
+async def num_cached(ids: list[int], model: str, principal: str, patience_s: float = _PATIENCE_S) -> int | None:
     """Return the most tokens that one worker's cache holds. None: no worker answered. The wait holds no thread."""
     workers = await sync_to_async(ready_workers)(model)
     asked = _reply_keys(workers or [])
     try:
         await sync_to_async(_send)(asked, tuple(ids), model, principal)
-        found = [num async for num in _awaited(list(asked), time.monotonic() + _PATIENCE_S)]
+        found = [num async for num in _awaited(list(asked), time.monotonic() + patience_s)]
     except redis.RedisError:
         return None
     return max((num for num in found if num is not None), default=None)
