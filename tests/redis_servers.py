@@ -49,8 +49,9 @@ class Network:
     It accepts connections all the while, as a firewall's or a balancer's queue does.
     """
 
-    def __init__(self, server_port: int, tls: ssl.SSLContext | None = None) -> None:
-        self._server_port, self._tls = server_port, tls
+    def __init__(self, server: int | Path, tls: ssl.SSLContext | None = None) -> None:
+        """server: its port, or its unix socket."""
+        self._server, self._tls = server, tls
         self._is_cut = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port: int = self._listener.getsockname()[1]
@@ -83,10 +84,18 @@ class Network:
             secured = None if is_cut.is_set() or not self._tls else self._tls.wrap_socket(accepted, server_side=True)
             with contextlib.closing(secured or accepted) as client:
                 if not is_cut.is_set():
-                    with socket.create_connection(("127.0.0.1", self._server_port)) as server:
+                    with _connected(self._server) as server:
                         _pass_on(client, server, is_cut)
                 if is_cut.is_set():
                     _hold(client)
+
+
+def _connected(server: int | Path) -> socket.socket:
+    if isinstance(server, int):
+        return socket.create_connection(("127.0.0.1", server))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(str(server))
+    return connection
 
 
 def _pass_on(client: socket.socket, server: socket.socket, is_cut: threading.Event) -> None:
@@ -112,8 +121,8 @@ def _hold(client: socket.socket) -> None:
 
 
 @contextmanager
-def network(server_port: int, tls: ssl.SSLContext | None = None) -> Iterator[Network]:
-    between = Network(server_port, tls)
+def network(server: int | Path, tls: ssl.SSLContext | None = None) -> Iterator[Network]:
+    between = Network(server, tls)
     yield between
     between.close()
 

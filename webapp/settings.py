@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from webapp.environment import ROOT, read_environment
+from webapp.postgres.limits import limited
 
 ENVIRONMENT = read_environment()
 BASE_DIR = ROOT
@@ -45,17 +46,17 @@ INSTALLED_APPS = [
     "webapp.supervisor",
 ]
 MIDDLEWARE = [
-    "webapp.metrics.http.count_requests",
+    "webapp.metrics.http.CountRequests",
     "webapp.gateway.request_id.NameRequest",
     "webapp.gateway.headers.SecurityHeadersMiddleware",
-    "webapp.gateway.nul_check.refuse_nul",
+    "webapp.gateway.nul_check.RefuseNul",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "webapp.gateway.static_files.static_files",
     "webapp.gateway.compression.CompressionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "webapp.accounts.use.note_use",
+    "webapp.accounts.use.NoteUse",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -96,13 +97,13 @@ def _database(url: str | None) -> dict[str, Any]:
         }
     parts = urlsplit(url)
     return _KEPT | {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "webapp.postgres",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "OPTIONS": dict(parse_qsl(parts.query)),  # libpq's own options: sslmode, host (for a socket) and so on
+        "OPTIONS": limited(dict(parse_qsl(parts.query))),  # libpq's own: sslmode, host (for a socket) and so on
     }
 
 

@@ -49,7 +49,7 @@ from webapp.stream.sse import events
 
 handler400 = "webapp.gateway.errors.bad_request"
 handler404 = "webapp.gateway.errors.page_not_found"
-handler500 = "webapp.gateway.errors.server_error"
+handler500 = "webapp.gateway.faults.server_error"
 
 _TABLES = [
     path("tables/", admin.site.admin_view(admin.site.index), name="index"),

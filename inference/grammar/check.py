@@ -14,7 +14,9 @@ from inference.sandbox.kept import PATIENCE_S, Exceeded
 from inference.sandbox.sandbox import SandboxError
 
 _MAX_AT_ONCE = 2
-"""Checks that compile at the same time; the others wait."""
+"""Checks that compile at the same time; a few others wait."""
+_MAX_WAITING = 4
+"""Checks that wait for a turn. Each holds a thread of its process; further ones are told to come again."""
 _TURN_S = 5.0
 """Longest wait for a turn: ten checks of half a second stand before it."""
 
@@ -33,6 +35,7 @@ class GrammarCheck:
     def __init__(self, turn_s: float = _TURN_S, patience_s: float = PATIENCE_S) -> None:
         """turn_s: longest wait for a turn. patience_s: longest wait for the process."""
         self._vocabulary = kept_vocabulary(lambda: None, patience_s)
+        self._places = threading.Semaphore(_MAX_AT_ONCE + _MAX_WAITING)
         self._turns = threading.Semaphore(_MAX_AT_ONCE)
         self._turn_s = turn_s
 
@@ -56,9 +59,16 @@ class GrammarCheck:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        if not self._turns.acquire(timeout=self._turn_s):
-            raise ChecksBusy
-        try:
+        with _held(self._places, 0), _held(self._turns, self._turn_s):
             yield
-        finally:
-            self._turns.release()
+
+
+@contextmanager
+def _held(semaphore: threading.Semaphore, longest_s: float) -> Iterator[None]:
+    """Hold one of the semaphore's places. Raises ChecksBusy where none is free in time."""
+    if not semaphore.acquire(timeout=longest_s):
+        raise ChecksBusy
+    try:
+        yield
+    finally:
+        semaphore.release()

@@ -67,6 +67,7 @@ ALLOWED: dict[str, set[str]] = {
 """Inference from its ground floor to its workers: a package imports only such as stand above it. Debts: none."""
 
 SITE: dict[str, set[str]] = {
+    "webapp.postgres": set(),
     "webapp.gateway": set(),
     "webapp.context": set(),
     "webapp.audit": {"gateway"},
@@ -78,9 +79,9 @@ SITE: dict[str, set[str]] = {
     "webapp.registry": {"audit", "billing"},
     "webapp.requests": {"gateway", "context", "registry", "safety"},
     "webapp.traces": {"audit", "context", "gateway", "requests"},
-    "webapp.usage": {"audit", "billing", "gateway", "requests"},
+    "webapp.usage": {"audit", "billing", "gateway", "postgres", "requests"},
     "webapp.findings": {"gateway", "usage"},
-    "webapp.alerts": {"audit", "findings", "usage"},
+    "webapp.alerts": {"audit", "findings", "gateway", "usage"},
     "webapp.metrics": {"requests", "traces", "usage"},
     "webapp.limits": {"billing", "requests", "usage"},
     "webapp.lifecycle": {
@@ -109,6 +110,7 @@ SITE: dict[str, set[str]] = {
         "audit",
         "chat",
         "lifecycle",
+        "postgres",
         "probes",
         "requests",
         "reruns",

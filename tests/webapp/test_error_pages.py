@@ -7,7 +7,7 @@ import json
 import pytest
 from django.test import Client, RequestFactory
 
-from webapp.gateway.errors import server_error
+from webapp.gateway.faults import server_error
 
 
 def test_a_page_that_fails_leads_back_to_the_chat() -> None:

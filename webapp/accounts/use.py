@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.signals import user_logged_in
-from django.db import DatabaseError
+from django.db import Error
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 
 from webapp.accounts.address import client_address, network_of
 from webapp.accounts.browser import browser_of
@@ -20,23 +20,20 @@ _BY_ITSELF = {"/api/notices", "/api/health", "/api/session"}
 """An open page asks for these again and again, also where its user is away."""
 
 
-def note_use(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
+class NoteUse(MiddlewareMixin):
     """Middleware, below that of the sessions. A stream that goes on is no use."""
 
-    def middleware(request: HttpRequest) -> HttpResponseBase:
-        response = get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if request.path not in _BY_ITSELF:
             _note(request)
         return response
-
-    return middleware
 
 
 def _note(request: HttpRequest) -> None:
     """Where the database takes no write, as on a full disk, the answer still goes out."""
     try:
         request.session.note_use()  # type: ignore[attr-defined]
-    except DatabaseError:
+    except Error:  # an InterfaceError is no DatabaseError
         logger.exception("the use of a sign-in is not noted")
 
 

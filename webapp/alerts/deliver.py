@@ -5,10 +5,14 @@ The plan stands in the database, so it outlives a restart. A process claims an a
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import cache, partial
 from traceback import format_tb
+from typing import TypeVar
 
 from django.conf import settings
 from django.utils import timezone
@@ -30,6 +34,10 @@ _CLAIM = timedelta(minutes=2)
 """Longer than an attempt takes. A process that dies in an attempt loses its claim then."""
 _MAX_AT_ONCE = 20
 _BROKEN_OFF = "The last attempt was broken off."
+_NUM_OUTSIDE = 4
+"""Mail servers and resolvers of names that one process waits for at once. Python asks both synchronously."""
+
+Found = TypeVar("Found")
 
 
 def send_due(clock: Callable[[], datetime] = timezone.now) -> int:
@@ -48,7 +56,7 @@ def attempt(delivery: Delivery, now: datetime) -> bool:
     if not mine.filter(due_at=delivery.due_at).update(num_attempts=delivery.num_attempts + 1, due_at=now + _CLAIM):
         return False
     delivery.num_attempts += 1
-    answer = _tried(delivery)
+    answer = asyncio.run(_tried(delivery, delivery.rule))
     delivery.answer, delivery.attempted_at = answer.text[:300], now
     delivery.status, delivery.due_at = _next(delivery, answer, now)
     delivery.save(update_fields=["status", "answer", "attempted_at", "due_at"])
@@ -56,16 +64,16 @@ def attempt(delivery: Delivery, now: datetime) -> bool:
     return True
 
 
-def send_test(rule: AlertRule, now: datetime) -> Delivery:
+async def send_test(rule: AlertRule, now: datetime) -> Delivery:
     """Send a test of a rule at once; it has one attempt."""
     content = trial_content(rule.name, site_address())
     title = content["data"]["title"]
     delivery = Delivery(rule=rule, rule_name=rule.name, finding_key="", title=title, content=content, created_at=now)
     delivery.status, delivery.num_attempts = "failed", 1
-    delivery.save()
-    answer = _tried(delivery)
+    await delivery.asave()
+    answer = await _tried(delivery, rule)
     delivery.status, delivery.answer, delivery.attempted_at = "sent" if answer.is_taken else "failed", answer.text, now
-    delivery.save()
+    await delivery.asave()
     return delivery
 
 
@@ -77,10 +85,10 @@ def _next(delivery: Delivery, answer: Answer, now: datetime) -> tuple[str, datet
     return "waiting", now + _FIRST_PAUSE * _GROWTH ** (delivery.num_attempts - 1)
 
 
-def _tried(delivery: Delivery) -> Answer:
+async def _tried(delivery: Delivery, rule: AlertRule | None) -> Answer:
     """Send it. An exception fails this attempt, and no other alert's."""
     try:
-        return _answer_of(delivery)
+        return await _answer_of(delivery, rule)
     except Exception as error:
         name = type(error).__name__
         # An error's text can name the address.
@@ -88,8 +96,7 @@ def _tried(delivery: Delivery) -> Answer:
         return Answer(False, f"The attempt failed ({name}).")
 
 
-def _answer_of(delivery: Delivery) -> Answer:
-    rule = delivery.rule
+async def _answer_of(delivery: Delivery, rule: AlertRule | None) -> Answer:
     if rule is None:
         return Answer(False, "The rule was deleted.", may_retry=False)
     is_test = not delivery.finding_key
@@ -98,12 +105,22 @@ def _answer_of(delivery: Delivery) -> Answer:
     message_id = f"alert_{delivery.pk}"
     if rule.channel == "email":
         headers = {"Message-ID": f"<{message_id}@{_site_host()}>"}
-        return mail.send(rule.address, delivery.title, text_of(delivery.content), headers)
+        return await outside(partial(mail.send, rule.address, delivery.title, text_of(delivery.content), headers))
     try:
-        target = check_target(rule.address, settings.ENVIRONMENT.webhook_hosts)
+        target = await outside(partial(check_target, rule.address, settings.ENVIRONMENT.webhook_hosts))
     except BadTarget as error:
         return Answer(False, str(error), may_retry=isinstance(error, NotResolved))
-    return webhook.post(target, rule.secret, message_id, delivery.content)
+    return await webhook.post(target, rule.secret, message_id, delivery.content)
+
+
+async def outside(asks: Callable[[], Found]) -> Found:
+    """Ask a mail server, or for the address of a name, beside the threads of requests."""
+    return await asyncio.get_running_loop().run_in_executor(_outside(), asks)
+
+
+@cache
+def _outside() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_NUM_OUTSIDE, "outside")
 
 
 def _site_host() -> str:

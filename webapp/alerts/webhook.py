@@ -19,6 +19,7 @@ import httpx
 import msgspec
 
 from webapp.alerts.target import Target
+from webapp.gateway.certificates import authorities
 
 # httpx logs each address at INFO, and a webhook's may hold a password.
 logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -51,8 +52,10 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
-def post(target: Target, secret: str, message_id: str, content: dict[str, Any], longest_s: float = LONGEST_S) -> Answer:
-    """Send the alert. Redirects are not followed. Must not run in an event loop's thread."""
+async def post(
+    target: Target, secret: str, message_id: str, content: dict[str, Any], longest_s: float = LONGEST_S
+) -> Answer:
+    """Send the alert. Redirects are not followed."""
     body, timestamp = msgspec.json.encode(content), int(time.time())
     headers = {
         "content-type": "application/json",
@@ -61,7 +64,7 @@ def post(target: Target, secret: str, message_id: str, content: dict[str, Any], 
         "webhook-timestamp": str(timestamp),
         "webhook-signature": sign(secret, message_id, timestamp, body),
     }
-    return asyncio.run(_post(target, headers, body, longest_s))
+    return await _post(target, headers, body, longest_s)
 
 
 async def _post(target: Target, headers: dict[str, str], body: bytes, longest_s: float) -> Answer:
@@ -74,7 +77,9 @@ async def _post(target: Target, headers: dict[str, str], body: bytes, longest_s:
     try:
         async with (
             asyncio.timeout(longest_s),
-            httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=False, trust_env=False) as client,
+            httpx.AsyncClient(
+                timeout=_TIMEOUT, follow_redirects=False, trust_env=False, verify=authorities(trust_env=False)
+            ) as client,
             client.stream("POST", pinned, content=body, headers=named, extensions=extensions) as answer,
         ):
             judged = _judged(answer.status_code)

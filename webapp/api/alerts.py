@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 import msgspec
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
@@ -13,7 +15,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from webapp.alerts import models
-from webapp.alerts.deliver import send_test
+from webapp.alerts.deliver import outside, send_test
 from webapp.alerts.target import BadTarget, check_target, check_url
 from webapp.alerts.webhook import new_secret
 from webapp.api.operators import checked_operator
@@ -111,12 +113,23 @@ def list_alerts(request: HttpRequest) -> Alerts:
 
 
 @answers(201)
-def create_alert_rule(request: HttpRequest, body: NewAlertRule) -> CreatedAlertRule:
+async def create_alert_rule(request: HttpRequest, body: NewAlertRule) -> CreatedAlertRule:
     """Make a rule. 400 `invalid` for an address that must not be told; 409 `exists`, `too_many` (50)."""
+    creator = await sync_to_async(_check_room)(request)
+    await outside(partial(_check_address, body.channel, body.address))
+    return await sync_to_async(_created)(body, creator)
+
+
+def _check_room(request: HttpRequest) -> int:
+    """The operator's id. Raises ApiError where there is no room for another rule."""
     creator = _check(request)
     if models.AlertRule.objects.count() >= _MAX_RULES:
         raise ApiError(409, "too_many", f"There are {_MAX_RULES} rules, the limit. Delete one first.")
-    _check_address(body.channel, body.address)
+    return creator
+
+
+def _created(body: NewAlertRule, creator: int) -> CreatedAlertRule:
+    """Save the rule. Raises ApiError."""
     secret = new_secret() if body.channel == "webhook" else ""
     rule = models.AlertRule(
         name=checked_name(body.name, "rule"),
@@ -152,11 +165,11 @@ def delete_alert_rule(request: HttpRequest, rule_id: int) -> None:
     _find(request, rule_id).delete()
 
 
-def try_alert_rule(request: HttpRequest, rule_id: int) -> AlertDelivery:
+async def try_alert_rule(request: HttpRequest, rule_id: int) -> AlertDelivery:
     """Send a test at once, and return what became of it."""
-    rule = _find(request, rule_id)
-    delivery = send_test(rule, timezone.now())
-    record(rule, "sent a test of", after={"status": delivery.status, "answer": delivery.answer})
+    rule = await sync_to_async(_find)(request, rule_id)
+    delivery = await send_test(rule, timezone.now())
+    await sync_to_async(record)(rule, "sent a test of", after={"status": delivery.status, "answer": delivery.answer})
     return _delivery(delivery)
 
 

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from asgiref.sync import sync_to_async
+from django.db import Error as DatabaseFault
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from kombu.exceptions import OperationalError
@@ -18,6 +20,7 @@ from webapp.audit.actor import acting
 from webapp.chat.sending import AnswerOpen
 from webapp.gateway import errors
 from webapp.gateway.errors import ApiError, View, check_caller, user_id
+from webapp.gateway.faults import database_refusal
 from webapp.gateway.operation import Operation
 from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
@@ -37,25 +40,49 @@ _BUSY_S = 2
 def api(**functions: Callable[..., Any]) -> View:
     """Make the Django view of an address from its operations: `api(GET=show_preset, DELETE=delete_preset)`.
 
-    Only signed-in users reach an operation. Each of the site's exceptions becomes its error answer.
+    Only signed-in users reach an operation. Each of the site's exceptions becomes its error answer. An operation that
+    waits has its address alone.
     """
     operations = {method: Operation(function) for method, function in functions.items()}
+    waits = any(operation.waits for operation in operations.values())
+    assert not waits or len(operations) == 1, "an operation that waits has its address alone"
+    view = _waiting_view(operations) if waits else _view(operations)
+    view.operations = operations  # type: ignore[attr-defined]
+    return view
 
+
+def _view(operations: dict[str, Operation]) -> View:
     def view(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
         try:
             check_caller(request, list(operations))
             with acting(user_id(request)):
                 return operations[request.method or ""](request, **parameters)
         except Exception as error:
-            if (refusal := refusal_of(error)) is None:
-                raise
-            response = refusal.response()
-            if refusal.status == 405:
-                response["Allow"] = ", ".join(operations)
-            return response
+            return _refused(error, operations)
 
-    view.operations = operations  # type: ignore[attr-defined]
     return view
+
+
+def _waiting_view(operations: dict[str, Operation]) -> View:
+    async def view(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
+        try:
+            await sync_to_async(check_caller)(request, list(operations))
+            with acting(user_id(request)):
+                return await operations[request.method or ""].wait(request, **parameters)
+        except Exception as error:
+            return _refused(error, operations)
+
+    return view  # type: ignore[return-value]  # the stubs of Django's `path` know no view that waits
+
+
+def _refused(error: Exception, operations: dict[str, Operation]) -> HttpResponseBase:
+    """The error answer. Raises the exception where it is a fault of the server."""
+    if (refusal := refusal_of(error)) is None:
+        raise error
+    response = refusal.response()
+    if refusal.status == 405:
+        response["Allow"] = ", ".join(operations)
+    return response
 
 
 def refusal_of(error: Exception) -> ApiError | None:
@@ -65,6 +92,8 @@ def refusal_of(error: Exception) -> ApiError | None:
             return error
         case QueueUnavailable() | NotBegun() | RedisError() | OperationalError():
             return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.")
+        case DatabaseFault():
+            return database_refusal(error)
         case TooManyOpen():
             return errors.too_many_open(str(error))
         case Refused():

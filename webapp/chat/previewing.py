@@ -5,13 +5,15 @@ Nothing is stored, queued or generated. Knows nothing of HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from statistics import median
 
 import msgspec
 import redis
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils import timezone
 
@@ -23,6 +25,7 @@ from webapp.billing.bill import prices_in_force
 from webapp.billing.reprice import amount
 from webapp.chat.models import Conversation, Message
 from webapp.chat.sending import messages_for
+from webapp.context.assemble import Assembled
 from webapp.gateway.structs import Result
 from webapp.lifecycle.cache_peek import num_cached
 from webapp.lifecycle.packing import context_event, most_output, pack, served
@@ -81,31 +84,47 @@ class Busy(Exception):
     """The user's preview before this one is still being made."""
 
 
-def preview(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams) -> Preview:
-    """Return the preview. The conversation need not be saved.
+@dataclass(frozen=True)
+class Draft:
+    """A message that is not sent. The conversation need not be saved."""
 
-    Raises CannotPrepare, NotOffered, Busy, RedisError, OperationalError.
-    """
-    check_offered(conversation.model)
-    with _one_at_a_time(conversation.user_id):
-        question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
-        model = served(conversation.model)
-        assembled = pack(model, messages_for(conversation, question), params)
-        ids = assembled.prompt.ids
-        cached = num_cached(ids, conversation.model, f"user:{conversation.user_id}")
-        context = context_event(assembled, 0, 0)
-        num_output = most_output(assembled.window, len(assembled.prompt.ids), params)
-        return Preview(
-            window=context.window,
-            reserved_output=context.reserved_output,
-            num_prompt_tokens=context.num_prompt_tokens,
-            num_output_tokens=num_output,
-            segments=tuple(map(_excerpt, assembled.segments)),
-            dropped=context.dropped,
-            num_cached_tokens=cached,
-            price=_price(conversation.model, len(ids), cached or 0, num_output),
-            wait=_wait(conversation, model.tokenizer.version),
-        )
+    conversation: Conversation
+    parent: Message | None
+    text: str
+    params: SamplingParams
+
+
+async def preview(draft: Draft) -> Preview:
+    """Return the preview. Raises CannotPrepare, NotOffered, Busy, RedisError, OperationalError."""
+    user_id, model = draft.conversation.user_id, draft.conversation.model
+    await sync_to_async(check_offered)(model)
+    async with _one_at_a_time(user_id):
+        assembled = await sync_to_async(_assembled)(draft)
+        cached = await num_cached(assembled.prompt.ids, model, f"user:{user_id}")
+        return await sync_to_async(_shown)(draft, assembled, cached)
+
+
+def _assembled(draft: Draft) -> Assembled:
+    """The draft's prompt, packed as it would be sent. Raises CannotPrepare."""
+    found = draft.conversation
+    question = Message(conversation=found, parent=draft.parent, role=Message.Role.USER, user_text=draft.text)
+    return pack(served(found.model), messages_for(found, question), draft.params)
+
+
+def _shown(draft: Draft, assembled: Assembled, cached: int | None) -> Preview:
+    context, num_prompt = context_event(assembled, 0, 0), len(assembled.prompt.ids)
+    num_output = most_output(assembled.window, num_prompt, draft.params)
+    return Preview(
+        window=context.window,
+        reserved_output=context.reserved_output,
+        num_prompt_tokens=context.num_prompt_tokens,
+        num_output_tokens=num_output,
+        segments=tuple(map(_excerpt, assembled.segments)),
+        dropped=context.dropped,
+        num_cached_tokens=cached,
+        price=_price(draft.conversation.model, num_prompt, cached or 0, num_output),
+        wait=_wait(draft.conversation, served(draft.conversation.model).tokenizer.version),
+    )
 
 
 def _excerpt(segment: Segment) -> Segment:
@@ -143,16 +162,16 @@ def _queues(model: str, tokenizer_version: str) -> list[str]:
     return [model_queue(model, tokenizer_version), *map(worker_queue, ready_workers(model) or [])]
 
 
-@contextmanager
-def _one_at_a_time(user_id: int) -> Iterator[None]:
+@asynccontextmanager
+async def _one_at_a_time(user_id: int) -> AsyncIterator[None]:
     """Hold the user's preview lock. Raises Busy, RedisError."""
     key = f"{PREFIX}preview:{user_id}"
-    if not _client().set(key, 1, nx=True, px=_MOST_MS):
+    if not await sync_to_async(_client().set)(key, 1, nx=True, px=_MOST_MS):
         raise Busy
     try:
         yield
     finally:
-        _client().delete(key)
+        await sync_to_async(_client().delete)(key)
 
 
 @cache

@@ -14,6 +14,7 @@ import zstandard
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
+from django.utils.deprecation import MiddlewareMixin
 
 LEAST_BYTES = 1000
 """Below this size, one packet carries the answer compressed or not."""
@@ -27,12 +28,8 @@ _OWN = {None, "same-origin", "none"}
 """Values of Sec-Fetch-Site from our own pages, from a typed address, and from clients that are not browsers."""
 
 
-class CompressionMiddleware:
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self._get_response(request)
+class CompressionMiddleware(MiddlewareMixin):
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if isinstance(response, HttpResponse) and _is_compressible(response):
             patch_vary_headers(response, ("Accept-Encoding", "Sec-Fetch-Site"))
             coding = _coding(request.headers.get("Accept-Encoding", ""))

@@ -103,7 +103,7 @@ def user_id(request: HttpRequest) -> int:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's hook for a missing or wrong CSRF token. The API names a missing sign-in first."""
-    if _is_api(request):
+    if is_api(request):
         if not request.user.is_authenticated:
             return not_signed_in().response()
         return ApiError(
@@ -115,25 +115,18 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's hook for requests that it refuses itself."""
-    if _is_api(request):
+    if is_api(request):
         return ApiError(400, "invalid", "The server cannot read this request.").response()
     return defaults.bad_request(request, exception)
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's hook for an unknown address."""
-    if _is_api(request):
+    if is_api(request):
         return not_found("address").response()
     return defaults.page_not_found(request, exception)
 
 
-def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's hook for an uncaught exception, which Django has logged."""
-    if _is_api(request):
-        message = "Something went wrong here; the server's log has the details. Try again."
-        return ApiError(500, "internal", message).response()
-    return defaults.server_error(request)
-
-
-def _is_api(request: HttpRequest) -> bool:
+def is_api(request: HttpRequest) -> bool:
+    """True: the answer is JSON for a program, and no page."""
     return request.path.startswith("/api/")

@@ -5,10 +5,9 @@ Knows nothing of views.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 
 from inference.eventlog.clock import unix_us
 from webapp.gateway.timing import RECEIVED
@@ -20,13 +19,11 @@ _POLICY = (
 """Inline styles are allowed because computed values place bars and lanes; scripts come only from this site."""
 
 
-class SecurityHeadersMiddleware:
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+class SecurityHeadersMiddleware(MiddlewareMixin):
+    def process_request(self, request: HttpRequest) -> None:
         setattr(request, RECEIVED, unix_us())
-        response = self._get_response(request)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         response.headers.setdefault("Content-Security-Policy", _POLICY)
         response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
         if request.path.startswith("/api/"):

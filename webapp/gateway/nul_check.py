@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from urllib.parse import unquote
 
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.utils.deprecation import MiddlewareMixin
 
 
-def refuse_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    def middleware(request: HttpRequest) -> HttpResponse:
+class RefuseNul(MiddlewareMixin):
+    def process_request(self, request: HttpRequest) -> None:
         if "\x00" in request.path or "\x00" in unquote(request.META["QUERY_STRING"]):
             raise BadRequest("the address has a NUL")
-        return get_response(request)
-
-    return middleware

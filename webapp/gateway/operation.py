@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -41,6 +42,8 @@ class Operation:
     - `file`: the uploaded file of a multipart body
     - `timing`: a ServerTiming, whose header the response gets
     - `key`: the Idempotency-Key, None without one; for each operation that begins work
+
+    An operation that waits, for a worker or for a server far away, is a coroutine function: it then holds no thread.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -52,6 +55,7 @@ class Operation:
         self.inputs: dict[str, Any] = {name: hints[name] for name in _READERS if name in hints}
         self.takes_file = "file" in hints
         self.takes_key = "key" in hints
+        self.waits = iscoroutinefunction(function)
         self._is_timed = "timing" in hints
         usual = (204,) if self.answer is type(None) else (200,)
         declared: tuple[tuple[int, ...], str] = getattr(function, "answers", (usual, "application/json"))
@@ -63,6 +67,16 @@ class Operation:
 
     def __call__(self, request: HttpRequest, **parameters: Any) -> HttpResponseBase:
         """Read the inputs, call the function and encode its answer. Raises ApiError."""
+        given = self._given(request, parameters)
+        return self._response(self.function(request, **given), given)
+
+    async def wait(self, request: HttpRequest, **parameters: Any) -> HttpResponseBase:
+        """The same in an event loop, for an operation that waits. Raises ApiError."""
+        given = await sync_to_async(self._given)(request, parameters)
+        return self._response(await self.function(request, **given), given)
+
+    def _given(self, request: HttpRequest, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The function's parameters: those of the address, and those from the request. Raises ApiError."""
         timing = ServerTiming(request)
         for name, kind in self.inputs.items():
             parameters[name] = _READERS[name](request, kind)
@@ -72,10 +86,14 @@ class Operation:
             parameters["timing"] = timing
         if self.takes_file:
             parameters["file"] = read_file(request)
-        response = self._response(self.function(request, **parameters))
-        return timing.apply(response) if self._is_timed else response
+        return parameters
 
-    def _response(self, value: Any) -> Any:
+    def _response(self, value: Any, given: dict[str, Any]) -> HttpResponseBase:
+        response: HttpResponse = self._encoded(value)
+        timing: ServerTiming | None = given["timing"] if self._is_timed else None
+        return response if timing is None else timing.apply(response)
+
+    def _encoded(self, value: Any) -> Any:
         if isinstance(value, HttpResponseBase):
             return value
         if value is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import cache
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
 from prometheus_client import CollectorRegistry, Histogram
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -15,20 +16,21 @@ _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5
 OTHER = "_OTHER"
 """A method or route of no name, as OpenTelemetry calls it: a client may send any."""
 _STATIC = "static"
+_BEGUN = "counted_from"
+"""Attribute of a Django request: when it came to this middleware, by the performance counter."""
 
 
-def count_requests(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+class CountRequests(MiddlewareMixin):
     """Middleware, the outermost one. A streamed response counts until it begins."""
 
-    def middleware(request: HttpRequest) -> HttpResponse:
-        start = time.perf_counter()
-        response = get_response(request)
+    def process_request(self, request: HttpRequest) -> None:
+        setattr(request, _BEGUN, time.perf_counter())
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         method = request.method if request.method in _METHODS else OTHER
         labels = (method or OTHER, _route(request), str(response.status_code))
-        _durations().labels(*labels).observe(time.perf_counter() - start)
+        _durations().labels(*labels).observe(time.perf_counter() - getattr(request, _BEGUN))
         return response
-
-    return middleware
 
 
 def register(registry: CollectorRegistry) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from datetime import UTC, datetime
@@ -64,5 +65,5 @@ def push_in_turn(endpoint: OtlpEndpoint, client: redis.Redis) -> bool:
         return False
     close_old_connections()
     message = to_otlp(all_use(), datetime.now(UTC))
-    post(endpoint.metrics_url, endpoint.headers, message.SerializeToString(), _TIMEOUT_S)
+    asyncio.run(post(endpoint.metrics_url, endpoint.headers, message.SerializeToString(), _TIMEOUT_S))
     return True

@@ -10,6 +10,8 @@ from typing import Any
 from django.apps import apps
 from django.db import OperationalError, connection
 
+from webapp.postgres.patience import long_statements
+
 _CHANGED = ("auth.user", "auditlog.logentry", "admin.logentry", "alerts.delivery", "accounts.session")
 """Tables whose rows an erasure changes, or deletes without a count."""
 _PATIENCE_MS = 200
@@ -40,7 +42,7 @@ def _write_anew(cursor: Any, tables: Iterable[str]) -> bool:
     """Write the tables and their statistics anew. Each is locked meanwhile, after a short wait for the lock."""
     if not _wait_for_older(cursor):
         return False
-    with _setting(cursor, "lock_timeout", _PATIENCE_MS):
+    with long_statements(connection), _setting(cursor, "lock_timeout", _PATIENCE_MS):
         try:
             for table in sorted(tables):
                 cursor.execute(f"VACUUM (FULL, ANALYZE) {connection.ops.quote_name(table)}")

@@ -15,6 +15,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDay, TruncHour
 
 from webapp.billing.bill import KINDS, UNPRICED
+from webapp.postgres.patience import long_statements
 from webapp.usage import sketch
 from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, UserSum
 
@@ -96,9 +97,10 @@ def _merge(record: UsageRecord, starts: Sequence[datetime], new: bytes) -> None:
 def recount() -> int:
     """Rebuild all sums from the records, one day per transaction. Returns the number of days."""
     counted = [_days(UsageRecord, "accepted_at"), *(_days(table, "start") for table in _TABLES)]
-    days = {day for found in counted for day in found}
-    for day in sorted(days):
-        recount_day(day)
+    with long_statements(connection):
+        days = {day for found in counted for day in found}
+        for day in sorted(days):
+            recount_day(day)
     return len(days)
 
 

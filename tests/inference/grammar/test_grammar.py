@@ -344,6 +344,23 @@ def test_a_check_waits_for_its_turn_and_for_its_process_with_bounds() -> None:
     assert check.problem(SamplingParams(regex="yes|no")) is None
 
 
+@pytest.mark.slow
+def test_more_checks_than_may_wait_are_refused_at_once() -> None:
+    before = set(psutil.Process().children())
+    check = GrammarCheck(turn_s=120, patience_s=120)
+    assert check.problem(SamplingParams(regex="yes|no")) is None
+    (process,) = set(psutil.Process().children()) - before
+    process.suspend()
+    with ThreadPoolExecutor(8) as pool:
+        checks = [pool.submit(check.problem, SamplingParams(regex="yes|no")) for _ in range(8)]
+        ended = as_completed(checks)
+        refused = [next(ended).exception() for _ in range(2)]
+        process.resume()
+        problems = [each.result() for each in ended]
+    assert [type(failure) for failure in refused] == [ChecksBusy, ChecksBusy]
+    assert problems == [None] * 6
+
+
 def test_a_process_that_is_killed_fails_its_answer_as_a_fault_of_the_server(grammars: Grammars) -> None:
     (process, grammar) = _begun(grammars)
     os.kill(process, signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -209,13 +210,13 @@ def test_alerts_of_a_deleted_rule_are_given_up(receiver: Receiver) -> None:
 
 def test_the_connection_goes_to_the_checked_address_under_the_webhooks_name(receiver: Receiver) -> None:
     target = Target(f"http://hooks.example.org:{receiver.port}/x", "hooks.example.org", receiver.port, "127.0.0.1")
-    assert webhook.post(target, new_secret(), "alert_1", {}).is_taken
+    assert asyncio.run(webhook.post(target, new_secret(), "alert_1", {})).is_taken
     assert receiver.received[0].headers["host"] == f"hooks.example.org:{receiver.port}"
 
 
 def test_a_receiver_that_drips_its_headers_does_not_hold_the_sender(dripping: int) -> None:
     target = Target(f"http://hooks.example.org:{dripping}/x", "hooks.example.org", dripping, "127.0.0.1")
-    answer = webhook.post(target, new_secret(), "alert_1", {}, longest_s=0.5)
+    answer = asyncio.run(webhook.post(target, new_secret(), "alert_1", {}, longest_s=0.5))
     assert (answer.is_taken, answer.text, answer.may_retry) == (False, "The receiver did not answer in time.", True)
 
 

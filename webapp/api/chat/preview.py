@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import msgspec
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 
 from inference.protocol.request import SamplingParams
 from webapp.api.chat.conversations import find_conversation, new_conversation
 from webapp.api.chat.schema import NewConversation
+from webapp.chat import previewing
 from webapp.chat.models import Conversation, Message
 from webapp.chat.previewing import Busy, Preview
-from webapp.chat.previewing import preview as make
 from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.structs import Body
@@ -32,33 +33,41 @@ class Draft(Body):
     """System prompt of a new conversation; a saved one uses its own. None: the model entry's."""
 
 
-def preview_first(request: HttpRequest, body: Draft) -> Preview:
+async def preview_first(request: HttpRequest, body: Draft) -> Preview:
     """Show the request that a message would make in a conversation that has not begun.
 
     404 `unknown_model`; 409 `prompt_too_long`; 429 `busy` while the user's last preview is still being made.
     """
     checked_text(body.text)
-    return _preview(_new(request, body), body)
+    found = await sync_to_async(_new)(request, body)
+    return await _preview(found, body)
 
 
-def preview_next(request: HttpRequest, conversation_id: str, body: Draft) -> Preview:
+async def preview_next(request: HttpRequest, conversation_id: str, body: Draft) -> Preview:
     """Show the request that a message would make here.
 
     409 `prompt_too_long`, `answer_open`, `model_unavailable`; 429 `busy`.
     """
     checked_text(body.text)
-    return _preview(find_conversation(request, conversation_id), body)
+    found = await sync_to_async(find_conversation)(request, conversation_id)
+    return await _preview(found, body)
 
 
-def _preview(found: Conversation, body: Draft) -> Preview:
-    params = checked_params(body.params, found.model) if body.params else msgspec.convert(found.params, SamplingParams)
+async def _preview(found: Conversation, body: Draft) -> Preview:
+    draft = await sync_to_async(_draft)(found, body)
     try:
-        return make(found, _parent(found, body.parent_id), body.text, params)
+        return await previewing.preview(draft)
     except CannotPrepare as error:
         failure = error.failure
         raise ApiError(_STATUS.get(failure.code, 500), failure.code, failure.message) from None
     except Busy:
         raise ApiError(429, "busy", "The last preview is still running. Try again.", retry_after_s=1) from None
+
+
+def _draft(found: Conversation, body: Draft) -> previewing.Draft:
+    """Raises ApiError."""
+    params = checked_params(body.params, found.model) if body.params else msgspec.convert(found.params, SamplingParams)
+    return previewing.Draft(found, _parent(found, body.parent_id), body.text, params)
 
 
 def _new(request: HttpRequest, body: Draft) -> Conversation:

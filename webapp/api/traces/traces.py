@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from webapp.api.places import PlacedRequest, places
 from webapp.api.requests import find
+from webapp.environment import OtlpEndpoint
 from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Query, Result
@@ -218,18 +220,26 @@ class SentSpans(Result):
     num_spans: int
 
 
-def send_spans(request: HttpRequest, request_id: str) -> SentSpans:
+async def send_spans(request: HttpRequest, request_id: str) -> SentSpans:
     """Send the trace to the operator's OTLP endpoint. 409 `not_configured`, `imported`; 502 `otlp_failed`."""
-    found, endpoint = find(request, request_id), settings.ENVIRONMENT.otlp
+    found = await sync_to_async(find)(request, request_id)
+    endpoint = settings.ENVIRONMENT.otlp
     if endpoint is None:
         raise ApiError(409, "not_configured", "The operator has set no OTLP endpoint to send traces to.")
+    spans = await sync_to_async(_spans)(found, endpoint)
+    try:
+        await otlp.send(endpoint, spans, _SEND_TIMEOUT_S)
+    except otlp.OtlpError as error:
+        raise ApiError(502, "otlp_failed", f"{error.said}.") from None
+    return SentSpans(num_spans=spans.num)
+
+
+def _spans(found: Request, endpoint: OtlpEndpoint) -> otlp.Spans:
+    """The saved trace's spans. Raises ApiError."""
     if found.is_imported:
         # An imported trace may be forged, and its ids may be those of another request.
         raise ApiError(409, "imported", "This server does not send imported traces, because they come from elsewhere.")
-    try:
-        frames = store.load_frames(found.pk)
-        if not frames:
-            raise not_found("saved trace")
-        return SentSpans(num_spans=otlp.send(endpoint, frames, _SEND_TIMEOUT_S, store.conversation_of(found.pk)))
-    except otlp.OtlpError as error:
-        raise ApiError(502, "otlp_failed", f"{error.said}.") from None
+    frames = store.load_frames(found.pk)
+    if not frames:
+        raise not_found("saved trace")
+    return otlp.spans_of(endpoint, frames, store.conversation_of(found.pk))

@@ -9,6 +9,7 @@ import base64
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -21,6 +22,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from inference.protocol.events import Frame
 from webapp.environment import OtlpEndpoint
+from webapp.gateway.certificates import authorities
 from webapp.traces.export.otel import to_otlp
 
 logger = logging.getLogger(__name__)
@@ -52,18 +54,32 @@ class Unavailable(OtlpError):
         self.retry_after_s = retry_after_s
 
 
-def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float, conversation: str | None = None) -> int:
-    """Send the trace and return the number of spans. Raises Unavailable, OtlpError; TraceFileError as to_otlp does."""
+@dataclass(frozen=True)
+class Spans:
+    """A trace's spans, ready to be sent."""
+
+    message: bytes
+    num: int
+
+
+def spans_of(endpoint: OtlpEndpoint, frames: Sequence[Frame], conversation: str | None = None) -> Spans:
+    """Make the spans of a trace for this endpoint. Raises TraceFileError as to_otlp does."""
     message = to_protobuf(to_otlp(frames, endpoint.has_texts, conversation))
-    _check_all_taken(post(endpoint.url, endpoint.headers, message.SerializeToString(), timeout_s))
-    return sum(len(scope.spans) for resource in message.resource_spans for scope in resource.scope_spans)
+    num = sum(len(scope.spans) for resource in message.resource_spans for scope in resource.scope_spans)
+    return Spans(message.SerializeToString(), num)
 
 
-def post(url: str, headers: Mapping[str, str], message: bytes, timeout_s: float) -> bytes:
+async def send(endpoint: OtlpEndpoint, spans: Spans, timeout_s: float) -> None:
+    """Send the spans. Raises Unavailable, OtlpError."""
+    _check_all_taken(await post(endpoint.url, endpoint.headers, spans.message, timeout_s))
+
+
+async def post(url: str, headers: Mapping[str, str], message: bytes, timeout_s: float) -> bytes:
     """Post a protobuf message and return the answer's body. Raises Unavailable, OtlpError."""
     sent = {**headers, "Content-Type": "application/x-protobuf"}
     try:
-        answer = httpx.post(url, content=message, headers=sent, timeout=timeout_s)
+        async with httpx.AsyncClient(timeout=timeout_s, verify=authorities(trust_env=True)) as client:
+            answer = await client.post(url, content=message, headers=sent)
     except httpx.HTTPError as error:
         raise Unavailable("The OTLP endpoint cannot be reached", f"{type(error).__name__} {error}") from error
     if answer.status_code in _TRY_AGAIN:

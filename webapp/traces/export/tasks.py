@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import cache
 from typing import Any
@@ -13,7 +14,7 @@ from django.conf import settings
 from inference.eventlog.connections import connect
 from webapp.requests.models import Request
 from webapp.traces import store
-from webapp.traces.export.otlp import OtlpError, Unavailable, send
+from webapp.traces.export.otlp import OtlpError, Unavailable, send, spans_of
 from webapp.traces.export.sender import QUEUE, app
 from webapp.traces.file.archive import TraceFileError
 
@@ -42,7 +43,8 @@ def send_trace(self: Task, request_id: str) -> None:  # type: ignore[type-arg]
         return
     try:
         if frames := store.load_frames(request_id):  # else deleted meanwhile
-            send(endpoint, frames, TIMEOUT_S, store.conversation_of(request_id))
+            spans = spans_of(endpoint, frames, store.conversation_of(request_id))
+            asyncio.run(send(endpoint, spans, TIMEOUT_S))
     except Unavailable as error:
         pause_s = error.retry_after_s or 2.0**self.request.retries
         raise self.retry(exc=error, countdown=min(pause_s, _LONGEST_PAUSE_S)) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import logging
@@ -31,13 +32,20 @@ from webapp import environment
 from webapp.environment import OtlpEndpoint
 from webapp.requests.models import Request
 from webapp.traces.export import tasks
-from webapp.traces.export.otlp import OtlpError, Unavailable, send
+from webapp.traces.export.otlp import OtlpError, Unavailable, spans_of
+from webapp.traces.export.otlp import send as send_spans
 from webapp.traces.export.sender import QUEUE
 from webapp.traces.file.jsonfile import encode_json
 from webapp.traces.models import Trace
 
 LOGS = Path(__file__).parents[3] / "golden" / "logs"
 QUESTION = "What is the capital of France?"
+
+
+def send(endpoint: OtlpEndpoint, frames: list[Frame], timeout_s: float, conversation: str | None = None) -> int:
+    made = spans_of(endpoint, frames, conversation)
+    asyncio.run(send_spans(endpoint, made, timeout_s))
+    return made.num
 
 
 class Receiver(ThreadingHTTPServer):
