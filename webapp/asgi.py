@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import django
 
@@ -17,6 +18,7 @@ from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
 from webapp.gateway.handler import OneHopHandler  # noqa: E402
+from webapp.gateway.line import Line  # noqa: E402
 from webapp.live.consumer import LiveConsumer  # noqa: E402
 from webapp.stream.consumer import EventsConsumer  # noqa: E402
 from webapp.stream.origin import OwnOrigin  # noqa: E402
@@ -29,7 +31,12 @@ _sockets = URLRouter(
     ]
 )
 
+_BEGINS_ANSWERS = re.compile(r"/api/(conversations|messages|requests)/[^/]+/(messages|regenerate|fork|reruns)")
+
 _signed_in = AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets))
 application = ProtocolTypeRouter(
-    {"http": OneHopHandler(), "websocket": OwnOrigin(_signed_in, settings.ENVIRONMENT.public_url)}
+    {
+        "http": Line(OneHopHandler(), _BEGINS_ANSWERS),
+        "websocket": OwnOrigin(_signed_in, settings.ENVIRONMENT.public_url),
+    }
 )
