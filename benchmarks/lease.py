@@ -29,8 +29,8 @@ from inference.eventlog.leases import Holding, RedisLeases
 from inference.worker.lease_keeper import LeaseKeeper
 
 NUM_STREAMS = 8
-NUM_DECODED = 128
-NUM_ROUNDS = 25
+NUM_DECODED = 64
+NUM_ROUNDS = 21
 """Short and many: the cost is far below what one round differs from the next."""
 NUM_RENEWALS = 200
 TARGET = 0.99
