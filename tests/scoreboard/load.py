@@ -6,6 +6,7 @@ The pace is 1, 2 and 5 times the capacity, which clients measure first: each of 
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import threading
 import time
@@ -45,6 +46,8 @@ class Phase:
     refusals_s: list[float] = field(default_factory=list)
     refusals: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
+    cores: float = 0.0
+    """Cores that the clients took, of those that the site needs too."""
 
     def goodput(self) -> float:
         """Answers a second."""
@@ -100,7 +103,9 @@ def _offered(site: Processes, users: Sequence[Visitor], rate: float, draws: rand
                 time.sleep(max(0.0, at - time.monotonic()))
                 _ask(client, user, phase)
 
+    used = time.process_time()
     _at_once([take] * _NUM_THREADS)
+    phase.cores = (time.process_time() - used) / (time.monotonic() - phase.began)
     return phase
 
 
@@ -167,6 +172,7 @@ def _goodput(phases: Sequence[Phase]) -> Measured:
     told = ", ".join(f"{factor} times {rate:.1f}" for factor, rate in zip((1, 2, 5), rates[1:], strict=True))
     share = rates[-1] / max(rates)
     figure = f"{rates[0]:.1f} answers/s at most with {_NUM_CLOSED} clients; at {told}: {100 * share:.0f} % of the peak"
+    figure += f"; clients took {phases[-1].cores:.1f} of {os.cpu_count()} cores"
     problems = [] if share >= _LEAST_GOODPUT else [f"{100 * share:.0f} % of the peak"]
     return judged("goodput", figure, problems)
 
