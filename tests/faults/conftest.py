@@ -59,7 +59,7 @@ class Processes:
             psycopg.connect(url) if url else sqlite3.connect(data / "sightglass.sqlite3", timeout=30)
         )
         """Opens the product's database."""
-        self.manage = lambda *arguments: (
+        self.manage: Callable[..., str] = lambda *arguments: (
             subprocess.run(
                 [sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=True
             ).stdout

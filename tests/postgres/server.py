@@ -44,7 +44,7 @@ def postgres_server() -> Iterator[str]:
 def new_database(url: str, name: str) -> str:
     """The address of a new database of the server."""
     with psycopg.connect(url, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+        server.execute(f"CREATE DATABASE {name}")
     return url.replace("/postgres?", f"/{name}?")
 
 
