@@ -14,6 +14,7 @@ ORDER = (
     "forms",
     "second_turn",
     "tracing",
+    "lease",
     "mixed_load",
     "memory",
     "start_up",

@@ -102,7 +102,7 @@ SITE: dict[str, set[str]] = {
     "webapp.reruns": {"context", "gateway", "lifecycle", "limits", "registry", "requests"},
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
-    "webapp.stream": {"gateway", "requests", "traces"},
+    "webapp.stream": {"accounts", "gateway", "requests", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
         "accounts",

@@ -59,7 +59,7 @@ class Processes:
             psycopg.connect(url) if url else sqlite3.connect(data / "sightglass.sqlite3", timeout=30)
         )
         """Opens the product's database."""
-        self._manage = lambda *arguments: (
+        self.manage: Callable[..., str] = lambda *arguments: (
             subprocess.run(
                 [sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=True
             ).stdout
@@ -67,13 +67,13 @@ class Processes:
         self._children: list[Child] = []
         self.inference: list[Child] = []
         """All inference workers that were started."""
-        self._manage("migrate", "--verbosity", "0")
+        self.manage("migrate", "--verbosity", "0")
         self.redis = self.start_redis()
         self.lifecycle = self.start_lifecycle()
         self.web = self.start_web()
         self.client = httpx.Client(base_url=self._environment.address, timeout=240)
         self.wait_for("/healthz")
-        sign_in_by_link(self.client, self._manage("signin_link").strip())
+        sign_in_by_link(self.client, self.manage("signin_link").strip())
 
     def start_redis(self) -> Child:
         return self._keep(self._product.start_redis())

@@ -21,13 +21,17 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 django.setup()
 
-from tests.scoreboard import kills, page, seeds, suite
+from tests.scoreboard import kills, load, neighbours, open_streams, page, seeds, suite, watching
 from tests.scoreboard.row import Measured, Setting, Trial, Verdict, judged
 from tests.scoreboard.rows import PROOFS
 
 TRIALS = (
     Trial("kills", ("take-over", "same answer", "soon", "one bill", "clients"), 25, kills.run),
     Trial("held", ("held",), 6, kills.held),
+    Trial("load", ("goodput", "refusals"), 4, load.run),
+    Trial("neighbours", ("noisy", "sign-in"), 3, neighbours.run),
+    Trial("streams", ("streams",), 2, open_streams.run),
+    Trial("watching", ("watching",), 3, watching.run),
     Trial("seeds", ("safe", "live", "clocks"), 12, seeds.run),
     Trial("suite", tuple(PROOFS), 15, suite.run),
 )

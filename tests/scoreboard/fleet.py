@@ -54,7 +54,7 @@ def fleet(folder: Path, num_workers: int, is_tiny: bool = True, **environment: s
     """A started site on a folder of its own. is_tiny: a tiny model computes, and not the bundled one."""
     folder.mkdir(parents=True)
     model = {"SIGHTGLASS_MODEL": str(write_chatting(folder / "tiny.gguf"))} if is_tiny else {}
-    site = Processes(folder / "data", **PATIENT, **model, **environment)
+    site = Processes(folder / "data", **(PATIENT | model | environment))
     found = Fleet(site)
     try:
         for _ in range(num_workers):

@@ -70,6 +70,13 @@ PROOFS = {
     "state": ("tests/postgres/test_state_and_events.py",),
     "readers": ("tests/webapp/stream",),
     "room": ("tests/webapp/lifecycle/test_placement.py", "tests/faults/test_several_workers.py"),
+    "costly": (
+        "tests/webapp/api/test_turns.py",
+        "tests/webapp/traces/test_import_bounds.py",
+        "tests/inference/grammar/test_grammar.py -k waits_for_its_turn",
+        "tests/inference/grammar/test_grammar.py -k keeps_its_memory",
+        "tests/webapp/probes/test_probes.py -k more_looks",
+    ),
     "replay": ("tests/simulation/test_seeds.py -k same_trace",),
     "find": ("tests/simulation/test_planted.py",),
 }

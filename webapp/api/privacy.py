@@ -15,6 +15,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
+from webapp.api import turns
 from webapp.api.limits import find_user
 from webapp.api.operators import checked_operator, signed_in_user
 from webapp.audit.log import record
@@ -87,13 +88,15 @@ def show_user_data(request: HttpRequest, user_id: int) -> UserData:
 
 @answers(200, media="application/zip")
 def export_own_data(request: HttpRequest) -> StreamingHttpResponse:
-    """Export all data of the user as a ZIP file of one moment. 409 `exporting`; 507 `disk_full`."""
+    """Export all data of the user as a ZIP file of one moment. 409 `exporting`; 429 `export_busy`; 507 `disk_full`."""
     return _exported(signed_in_user(request))
 
 
 @answers(200, media="application/zip")
 def export_user_data(request: HttpRequest, user_id: int) -> StreamingHttpResponse:
-    """Export all data of a user, for operators. 403 `forbidden`; 409 `exporting`; 507 `disk_full`."""
+    """Export all data of a user, for operators. 403 `forbidden`; 409 `exporting`; 429 `export_busy`;
+    507 `disk_full`.
+    """
     user = _under(checked_operator(request, EXPORT, _EXPORT_REFUSAL), find_user(user_id))
     record(user, "exported all data of")
     return _exported(user)
@@ -153,7 +156,7 @@ def _erased(user: User, asked_by: User, name: str) -> UserData:
 
 
 def _exported(user: User) -> StreamingHttpResponse:
-    with _one_at_a_time(user.pk):
+    with _one_at_a_time(user.pk), turns.exports().turn(user.pk):
         try:
             file = export(user)
         except OSError as error:

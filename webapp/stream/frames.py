@@ -59,7 +59,7 @@ def hub() -> Hub:
 
 
 @cache
-def _rows_of(_loop: asyncio.AbstractEventLoop) -> Rows:
+def _rows_of(_loop: asyncio.AbstractEventLoop) -> Rows[Request]:
     return Rows(lambda ids: read(lambda: Request.objects.only("user_id", "finished_at").in_bulk(ids)))
 
 

@@ -1,20 +1,30 @@
-"""Looks up the user of a session anew, so that no stream outlives a sign-out. Knows nothing of the streams."""
+"""Looks up the users of sessions anew, so that no stream outlives a sign-out. Knows nothing of the streams."""
 
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 
 from django.conf import settings
-from django.contrib.auth import get_user
+from django.contrib.auth import HASH_SESSION_KEY, get_user
 from django.contrib.auth.models import User
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from django.utils.module_loading import import_string
 
+from webapp.accounts.models import Session
 from webapp.stream.frames import read
+from webapp.stream.rows import GATHER_S, Rows
 
 CHECK_S = 3.0
 """Longest time that a stream goes on after its session."""
 NOT_SIGNED_IN = "You are not signed in any more. Sign in, then load the page again."
+
+
+@cache
+def _sessions_of(_loop: asyncio.AbstractEventLoop) -> Rows[User]:
+    return Rows(lambda keys: read(lambda: users_of(keys)))
 
 
 def user_of(session_key: str | None) -> User | None:
@@ -25,9 +35,25 @@ def user_of(session_key: str | None) -> User | None:
     return user if isinstance(user, User) else None
 
 
+def users_of(session_keys: set[str]) -> dict[str, User]:
+    """Return the user of each session in which one is signed in now, by two queries for all."""
+    rows = Session.objects.filter(pk__in=session_keys, expire_date__gt=timezone.now()).in_bulk()
+    users = User.objects.filter(is_active=True).in_bulk({row.user_id for row in rows.values()})
+    found = {key: users.get(row.user_id) for key, row in rows.items()}
+    return {key: user for key, user in found.items() if user is not None and _has_signed_in(rows[key], user)}
+
+
+def _has_signed_in(row: Session, user: User) -> bool:
+    """Return whether the sign-in was with the user's present password."""
+    known = str(row.get_decoded().get(HASH_SESSION_KEY, ""))
+    hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
+    return any(constant_time_compare(known, each) for each in hashes)
+
+
 async def session_end(session_key: str | None) -> None:
     """Return once no user is signed in with this session: signed out, ended, or the account is closed."""
+    sessions = _sessions_of(asyncio.get_running_loop())
     while True:
-        await asyncio.sleep(CHECK_S)
-        if await read(lambda: user_of(session_key)) is None:
+        await asyncio.sleep(CHECK_S - GATHER_S)
+        if session_key is None or await sessions.find(session_key) is None:
             return

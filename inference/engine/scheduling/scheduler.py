@@ -10,7 +10,8 @@ budget is smaller. So a long prompt delays no answer by more than one chunk.
 
 Prompts are read in the order of priority, then of their principal's service so far (see fairness.py), then of arrival.
 When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is computed
-again except for the blocks that the prefix cache still has. Deterministic: the same calls give the same steps.
+again except for the blocks that the prefix cache still has. When all places are taken, a principal without a place
+gets one of the principal that has the most. Deterministic: the same calls give the same steps.
 
 A sequence waits while an earlier one of the same principal reads tokens that it needs next. Of an equal prompt (several
 answers to one message) it then has all but the last token:
@@ -21,6 +22,7 @@ answers to one message) it then has all but the last token:
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from inference.engine.scheduling.block_manager import BlockManager, OutOfBlocks
@@ -99,6 +101,7 @@ class Scheduler:
         step = Step()
         while len(active := _active(self.running)) > self._max_num_running:
             self._preempt(max(active, key=_rank), step)
+        self._make_place(step)
         decoding = self.decoding
         num_spare_rows = self._limits.mixed_budget - len(decoding) if self._may_draft(decoding) else 0
         for sequence in sorted(decoding, key=_rank):
@@ -108,6 +111,16 @@ class Scheduler:
                 self._decode(sequence, drafts, step)
         self._prefill(self._budget(bool(decoding)) - step.num_rows, step)
         return step
+
+    def _make_place(self, step: Step) -> None:
+        """Where no place is free, and the next principal has none: preempt a sequence of the one that has the most."""
+        active, waiting = _active(self.running), _ready(self.waiting)
+        if not waiting or len(active) < self._max_num_running:
+            return
+        held = Counter(sequence.principal for sequence in active)
+        most, num_held = held.most_common(1)[0]
+        if min(waiting, key=self._turn).principal not in held and num_held > 1:
+            self._preempt(max((each for each in active if each.principal == most), key=_rank), step)
 
     @property
     def _max_num_running(self) -> int:

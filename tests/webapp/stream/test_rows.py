@@ -1,4 +1,4 @@
-"""However many streams are silent, the process asks the database once."""
+"""However many streams are open, the process asks the database for all of them at once."""
 
 from __future__ import annotations
 

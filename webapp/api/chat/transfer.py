@@ -8,8 +8,8 @@ from typing import Literal
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from webapp.api import turns
 from webapp.api.chat.conversations import find_conversation
-from webapp.api.import_turns import import_turn
 from webapp.chat.exports import as_document, as_markdown
 from webapp.chat.imports.files import MAX_BYTES, ImportFileError, Item, read_file
 from webapp.chat.imports.store import MAX_FILE_MESSAGES, MAX_USER_BYTES, Rows, check_room, rows_of, store
@@ -94,7 +94,7 @@ def import_conversations(request: HttpRequest, file: Upload) -> Answer[ImportRep
         message = f"The file is larger than {MAX_BYTES >> 20} MiB, the limit. {advice}"
         raise ApiError(413, "too_large", message, "file")
     try:
-        with import_turn(owner):
+        with turns.imports().turn(owner):
             found = _read(owner, _name(file), bytes(file.read()))
             stored = store(owner, found.rows)
     except ImportFileError as error:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from inference.protocol.events import RequestAccepted
-from webapp.api.import_turns import import_turn
+from webapp.api import turns
 from webapp.api.places import PlacedRequest, places
 from webapp.api.traces.traces import checked_note, checked_tags
 from webapp.gateway.answer import Answer
@@ -59,7 +59,7 @@ def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedReques
     if (file.size or 0) > MAX_BYTES:
         raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the limit for a trace.")
     try:
-        with import_turn(owner):
+        with turns.imports().turn(owner):
             taken = _import(owner, bytes(file.read()))
     except TraceFileError as error:
         raise ApiError(400, "invalid_trace", str(error), "file") from None

@@ -175,6 +175,18 @@ def test_a_user_with_a_hundred_requests_is_given_no_more_than_one_with_a_few() -
     assert abs(alice - bob) <= 2 * LIMITS.max_num_running * (40 + 2 * 20)
 
 
+def test_a_user_who_holds_every_place_gives_one_to_a_user_who_has_none() -> None:
+    many = [Arrival(0, 40, 400, "alice") for _ in range(20)]
+    (bob,) = [s for s in Simulator(800, LIMITS).run([*many, Arrival(0.5, 40, 3, "bob")]) if s.index == len(many)]
+    # The step it comes in, one in which the earlier one of equals goes first, and its own.
+    assert bob.token_times[0] - bob.arrived_at <= 3 * LONGEST_STEP_S
+
+
+def test_places_are_not_taken_from_users_who_have_one_each() -> None:
+    stories = Simulator(400, LIMITS).run([Arrival(n / 1000, 40, 30, f"user {n}") for n in range(20)])
+    assert finished(stories) and not any(story.num_preemptions for story in stories)
+
+
 def test_the_first_to_come_is_the_first_served_for_equals() -> None:
     stories = Simulator(60, LIMITS).run([Arrival(n / 1000, 50, 5) for n in range(30)])
     firsts = [story.token_times[0] for story in stories]
