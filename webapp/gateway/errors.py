@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import REASON_NO_CSRF_COOKIE
@@ -12,6 +14,9 @@ from django.views import defaults
 
 from webapp.gateway.answer import json_response
 from webapp.gateway.structs import Result
+
+_DATABASE_S = 2
+"""A restart of the database takes about this long."""
 
 
 class FieldProblem(Result, omit_defaults=True):
@@ -128,8 +133,11 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's hook for an uncaught exception, which Django has logged."""
+    """Django's hook for an uncaught exception, which Django has logged and still handles."""
     if _is_api(request):
+        if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+            message = "The server's database cannot be reached, or takes no more data. Try again."
+            return ApiError(503, "database_unavailable", message, retry_after_s=_DATABASE_S).response()
         message = "Something went wrong here; the server's log has the details. Try again."
         return ApiError(500, "internal", message).response()
     return defaults.server_error(request)
