@@ -21,7 +21,17 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 django.setup()
 
-from tests.scoreboard import kills, page, seeds, suite
+from tests.scoreboard import (
+    deploys,
+    hangs,
+    kills,
+    page,
+    part_kills,
+    postgres_stops,
+    redis_restarts,
+    seeds,
+    suite,
+)
 from tests.scoreboard.row import Measured, Setting, Trial, Verdict, judged
 from tests.scoreboard.rows import PROOFS
 
@@ -29,6 +39,11 @@ TRIALS = (
     Trial("kills", ("take-over", "same answer", "soon", "one bill", "clients"), 25, kills.run),
     Trial("held", ("held",), 6, kills.held),
     Trial("seeds", ("safe", "live", "clocks"), 12, seeds.run),
+    Trial("parts", ("any process",), 9, part_kills.run),
+    Trial("redis", ("redis",), 6, redis_restarts.run),
+    Trial("postgres", ("postgres",), 6, postgres_stops.run),
+    Trial("hang", ("hang",), 6, hangs.run),
+    Trial("deploy", ("deploy",), 5, deploys.run),
     Trial("suite", tuple(PROOFS), 15, suite.run),
 )
 

@@ -16,7 +16,7 @@ from tests.scoreboard.load import load, named, num_done, wait_for_answer, wait_f
 from tests.scoreboard.row import Measured, Setting, judged, worst_of
 from webapp.supervisor.child import Child
 
-NUM_ROUNDS, NUM_WORKERS = 2, 2
+NUM_ROUNDS, NUM_WORKERS = 4, 2
 _DRAIN_S = 20.0
 _GRACE_S = 5.0
 """After the drain; what has not ended by then is killed, as an init system does."""

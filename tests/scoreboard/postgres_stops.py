@@ -8,7 +8,7 @@ import time
 
 from tests.postgres_servers import Server, new_database, postgres_server
 from tests.scoreboard.fleet import fleet
-from tests.scoreboard.load import load, named, num_done, wait_for_answer, wait_for_tokens, wrong
+from tests.scoreboard.load import load, named, num_done, wait_for_answer, wait_for_ends, wait_for_tokens, wrong
 from tests.scoreboard.row import Measured, Setting, judged
 from tests.scoreboard.streams import Streams
 
@@ -41,5 +41,8 @@ def _stop(server: Server, streams: Streams, draws: random.Random) -> float:
     time.sleep(draws.uniform(0, _AWAY_S))
     server.start()
     at = time.monotonic()
+    open_then = streams.open()
     wait_for_answer(streams.site)
-    return time.monotonic() - at
+    took_s = time.monotonic() - at
+    wait_for_ends(streams, open_then, "after a stop")
+    return took_s

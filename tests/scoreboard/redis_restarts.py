@@ -47,7 +47,7 @@ def _restart(found: Fleet, data: Path, keeps: bool) -> float:
     wanted, readings = {child.pid for child in found.children()}, list[Reading]()
 
     def have_begun() -> bool:
-        if all(reading.worker() for reading in readings):
+        if all(reading.is_over for reading in readings):  # a user may have few requests open
             readings.extend(_send_two(found))
         begun = {worker for reading in readings if (worker := reading.worker())}
         return wanted <= {int(worker.split(":")[-2]) for worker in begun}
