@@ -29,6 +29,7 @@ from tests.scoreboard import (
     part_kills,
     postgres_stops,
     redis_restarts,
+    scarcity,
     seeds,
     suite,
 )
@@ -44,6 +45,8 @@ TRIALS = (
     Trial("postgres", ("postgres",), 6, postgres_stops.run),
     Trial("hang", ("hang",), 6, hangs.run),
     Trial("deploy", ("deploy",), 5, deploys.run),
+    Trial("memory", ("memory",), 5, scarcity.memory),
+    Trial("disk", ("disk",), 4, scarcity.disk),
     Trial("suite", tuple(PROOFS), 15, suite.run),
 )
 
