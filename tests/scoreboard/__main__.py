@@ -23,13 +23,13 @@ django.setup()
 
 from tests.scoreboard import (
     deploys,
+    full_disk,
     hangs,
     kills,
     page,
     part_kills,
     postgres_stops,
     redis_restarts,
-    scarcity,
     seeds,
     suite,
 )
@@ -45,8 +45,7 @@ TRIALS = (
     Trial("postgres", ("postgres",), 6, postgres_stops.run),
     Trial("hang", ("hang",), 6, hangs.run),
     Trial("deploy", ("deploy",), 5, deploys.run),
-    Trial("memory", ("memory",), 5, scarcity.memory),
-    Trial("disk", ("disk",), 4, scarcity.disk),
+    Trial("disk", ("disk",), 4, full_disk.run),
     Trial("suite", tuple(PROOFS), 15, suite.run),
 )
 

@@ -97,7 +97,8 @@ def _kill(
     follow(site.client.base_url, site.client.cookies, reading, _PATIENCE_S)
     _wait(lambda: STAGES[stage](reading) or reading.is_over)
     old, at = site.pids(), time.monotonic()
-    _end(site, server, part)
+    if failed := _end(site, server, part):
+        cells.problems.append(f"{cell}: the product did not start ({failed})")
     until(lambda: part == "postgres" or site.pids().get(part, old[part]) != old[part], _PATIENCE_S)
     wait_for_answer(site)
     cells.healthy_s[cell] = time.monotonic() - at
@@ -110,15 +111,24 @@ def _kill(
         cells.problems.append(f"{cell}: orphans {strays}")
 
 
-def _end(site: Supervised, server: Server | None, part: str) -> None:
-    """Kill a part. The operator's system starts the supervisor and PostgreSQL again, and the supervisor the others."""
+def _end(site: Supervised, server: Server | None, part: str) -> str:
+    """Kill a part. The operator's system starts the supervisor and PostgreSQL again, and the supervisor the others.
+
+    Return what a start that failed said. It is tried once more.
+    """
     if part == "postgres" and server:
         server.stop(signal.SIGKILL)
         server.start()
-        return
+        return ""
     site.kill(part)
-    if part == "supervisor":
+    if part != "supervisor":
+        return ""
+    try:
         site.start_again()
+    except AssertionError as error:
+        site.start_again()
+        return str(error).strip()
+    return ""
 
 
 def _note(cells: Cells, cell: str, ended: Ended) -> None:
