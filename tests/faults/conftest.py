@@ -124,7 +124,7 @@ class Processes:
 
     def converse(self) -> str:
         """A new conversation's id."""
-        return str(self.client.post("/api/conversations", json={}).json()["id"])
+        return str(self.client.post("/api/conversations", json={}).raise_for_status().json()["id"])
 
     def say(self, conversation: str, text: str, **params: object) -> str:
         """The request's id."""

@@ -1,4 +1,4 @@
-"""The product on a real PostgreSQL server, for as long as these tests run."""
+"""The product on either database, and a real PostgreSQL server for as long as these tests run."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.conftest import PATIENT, Processes
-from tests.postgres.server import new_database, postgres_server
+from tests.postgres_servers import new_database, postgres_server
 
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """Of the server's own database."""
-    with postgres_server() as url:
-        yield url
+    with postgres_server() as server:
+        yield server.url
 
 
 @pytest.fixture(scope="session", params=["SQLite", "PostgreSQL"])

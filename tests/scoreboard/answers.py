@@ -6,14 +6,17 @@ Knows nothing of the faults.
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from tests.faults.conftest import Processes
+import psycopg
+
 from tests.scoreboard.reader import Arrived
+from tests.scoreboard.site import Site
 
 _ROWS = """
 SELECT r.status, r.cost_nano, r.num_output_tokens, r.num_events, u.cost_nano, u.output,
@@ -21,6 +24,10 @@ SELECT r.status, r.cost_nano, r.num_output_tokens, r.num_events, u.cost_nano, u.
   (SELECT SUM(total_nano) FROM billing_ledgerentry l WHERE l.request_id = r.id)
 FROM lifecycle_request r JOIN usage_usagerecord u ON u.request_id = r.id WHERE r.id = '{}'
 """
+
+_UNSETTLED = "SELECT id FROM lifecycle_request WHERE finished_at IS NULL"
+_BILLED_TWICE = "SELECT request_id FROM billing_ledgerentry GROUP BY request_id HAVING COUNT(*) > 1"
+_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -68,10 +75,9 @@ def has_no_gap(frames: Sequence[Arrived]) -> bool:
     return [frame.seq for frame in frames] == list(starts)
 
 
-def bill_problems(site: Processes, request_id: str, events: list[dict[str, Any]]) -> list[str]:
+def bill_problems(site: Site, request_id: str, events: list[dict[str, Any]]) -> list[str]:
     """Where log, row, ledger and record of use differ: each has one bill, for the tokens that the log has."""
-    with closing(site.connect()) as database:
-        rows = list(database.execute(_ROWS.format(request_id)).fetchall())
+    rows = _rows(site, _ROWS.format(request_id))
     bills = [event["total_nano"] for event in of(events, "bill.posted")]
     if len(rows) != 1 or len(bills) != 1:
         return [f"{len(bills)} bills in the log, {len(rows)} rows"]
@@ -80,3 +86,26 @@ def bill_problems(site: Processes, request_id: str, events: list[dict[str, Any]]
     num_tokens = len(ids(events))
     wanted = ("done", 1, bills[0], bills[0], bills[0], num_tokens, num_tokens, len(events))
     return [] if told == wanted else [f"{request_id}: {told} instead of {wanted}"]
+
+
+def unsettled(site: Site) -> list[str]:
+    """The requests that have no end."""
+    return [row[0] for row in _rows(site, _UNSETTLED)]
+
+
+def billed_twice(site: Site) -> list[str]:
+    """The requests with several bills, also those that no client has followed."""
+    return [row[0] for row in _rows(site, _BILLED_TWICE)]
+
+
+def _rows(site: Site, statement: str) -> list[Any]:
+    """Ask the product's database, which may be away for a moment."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            with closing(site.connect()) as database:
+                return list(database.execute(statement).fetchall())
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)

@@ -18,6 +18,8 @@ from tests.faults.conftest import lines_of
 
 _PAUSE_S = 0.05
 """Before the next connection, where one was refused."""
+_SILENCE_S = 30.0
+"""Twice the interval of keep-alives."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Reading:
     """All frames that came, also those that `again` has voided."""
     num_cuts: int = 0
     num_again: int = 0
+    num_silent: int = 0
+    """Connections that said nothing for much longer than a stream may be silent."""
     is_over: bool = False
 
     @property
@@ -60,7 +64,7 @@ def read(base_url: httpx.URL, cookies: httpx.Cookies, reading: Reading, deadline
     """Fill the reading until its end, or until the deadline."""
     last_id = ""
     # Without TLS: to load certificates would take longer than a first token.
-    with httpx.Client(base_url=base_url, cookies=cookies, timeout=30, verify=False) as client:
+    with httpx.Client(base_url=base_url, cookies=cookies, timeout=_SILENCE_S, verify=False) as client:
         while not reading.is_over and time.monotonic() < deadline:
             try:
                 last_id = _connect(client, reading, last_id)
@@ -88,6 +92,8 @@ def _connect(client: httpx.Client, reading: Reading, last_id: str) -> str:
                 if num_left == 0 or name == "resume":
                     reading.num_cuts += name != "resume"
                     break
+        except httpx.ReadTimeout:
+            reading.num_silent += 1
         except httpx.TransportError:
             pass
     return last_id

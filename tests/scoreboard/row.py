@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -82,3 +82,11 @@ def percentile(values: Sequence[float], share: float) -> float:
     """The nearest rank."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered) + 0.5) - 1))]
+
+
+def worst_of(values: Mapping[str, float]) -> str:
+    """The longest time in words, with its name."""
+    if not values:
+        return "none measured"
+    name = max(values, key=lambda name: values[name])
+    return f"{values[name]:.1f} s at worst ({name})"

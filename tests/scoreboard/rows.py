@@ -27,7 +27,7 @@ ROWS = (
     Row("state", 1, "State and events are the fresh state", "every action in random order", "0 differences"),
     Row("any process", 2, "Any process may be killed at any stage", _SIGNALS, "healthy again ≤ 10 s"),
     Row("started again", 2, "A process that dies is started again", _SUITE, "back ≤ 5 s, then backing off"),
-    Row("hang", 2, "A hang ends", "SIGSTOP of each process for 60 s", "no thread or connection stuck after"),
+    Row("hang", 2, "A hang ends", "SIGSTOP of each process for 18 s", "no thread or connection stuck after"),
     Row("unsettled", 2, "Unsettled logs never expire", _SUITE, "0 finished answers lost"),
     Row("memory", 2, "Out of memory harms its own request alone", "address limit, large prompt",
         "others as undisturbed"),

@@ -13,7 +13,7 @@ from inference.eventlog.leases import RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
 from tests.events import STARTED
 from tests.faults.conftest import Processes, kill
-from tests.postgres.server import new_database, postgres_server
+from tests.postgres_servers import new_database, postgres_server
 from tests.scoreboard.bulk import copy_open
 from tests.scoreboard.fleet import fleet
 from tests.scoreboard.model import NONSENSE
@@ -64,7 +64,7 @@ class Standing:
 def standing(folder: Path, **environment: str) -> Iterator[Standing]:
     """The worker that settled the request is gone."""
     with postgres_server() as server:
-        url = new_database(server, "scoreboard")
+        url = new_database(server.url, "scoreboard")
         with fleet(folder, 1, SIGHTGLASS_DATABASE_URL=url, **environment) as found:
             request_id = found.site.send("Tell me of the river.", **NONSENSE, max_tokens=8)
             found.site.settled(request_id)

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.faults.conftest import Processes
+import httpx
+
 from tests.scoreboard.answers import Compared, bill_problems, compared
 from tests.scoreboard.reader import Arrived, Reading, read
+from tests.scoreboard.site import Site
 
 _END_S = 180.0
 _CUT_AFTER = 400
@@ -28,7 +30,6 @@ class Ended:
     """An answer that is over: what is wrong with it and with its bill."""
 
     reading: Reading
-    params: int
     found: Compared | None
     """None: it was ended by name."""
     bill: list[str]
@@ -40,12 +41,16 @@ class Ended:
 class Streams:
     """Threads that each send, read and check one answer after the other."""
 
-    site: Processes
+    site: Site
     prompt: str
     params: Sequence[Params]
     undisturbed: list[list[dict[str, Any]]] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    """Messages that were not taken, in words."""
+    may_be_away: bool = False
+    """The site may refuse messages for a moment: it cannot be reached, or says 503. Else a refusal is a problem."""
     cut_draws: random.Random | None = None
     """Not None: clients cut their connections after drawn numbers of frames."""
 
@@ -78,10 +83,11 @@ class Streams:
             try:
                 reading = self._answer(number)
                 if reading.is_over:
-                    self.ended.append(self._checked(number, reading))
+                    self.ended.append(checked(self.site, reading, self.undisturbed[number]))
                     del self._open[number]
-            except Exception as error:  # a site that is away for a moment; the next message may be taken
-                self.problems.append(f"{type(error).__name__}: {error}")
+            except Exception as error:  # the next message may be taken
+                told = self.refusals if self.may_be_away and is_away(error) else self.problems
+                told.append(f"{type(error).__name__}: {error}")
                 time.sleep(0.5)
 
     def _answer(self, number: int) -> Reading:
@@ -91,16 +97,25 @@ class Streams:
         read(self.site.client.base_url, self.site.client.cookies, reading, time.monotonic() + _END_S)
         return reading
 
-    def _checked(self, number: int, reading: Reading) -> Ended:
-        events = reading.events
-        if events[-1]["type"] == "request.failed":
-            return Ended(reading, number, None, [], events[-1]["code"])
-        found = compared(reading.frames, self.undisturbed[number])
-        saved = Reading(reading.request_id)
-        read(self.site.client.base_url, self.site.client.cookies, saved, time.monotonic() + _END_S)
-        if compared(saved.frames, self.undisturbed[number]).problems:
-            found.problems.append("the saved trace differs")
-        return Ended(reading, number, found, bill_problems(self.site, reading.request_id, events))
+
+def checked(site: Site, reading: Reading, undisturbed: list[dict[str, Any]]) -> Ended:
+    """Compare an answer that is over with its undisturbed one, as it came and as it is saved, and look at its bill."""
+    events = reading.events
+    if events[-1]["type"] == "request.failed":
+        return Ended(reading, None, [], events[-1]["code"])
+    found = compared(reading.frames, undisturbed)
+    saved = Reading(reading.request_id)
+    read(site.client.base_url, site.client.cookies, saved, time.monotonic() + _END_S)
+    if compared(saved.frames, undisturbed).problems:
+        found.problems.append("the saved trace differs")
+    return Ended(reading, found, bill_problems(site, reading.request_id, events))
+
+
+def is_away(error: Exception) -> bool:
+    """Whether a message was refused because the site, or a part that it needs, is away."""
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code == 503
+    return isinstance(error, httpx.TransportError)
 
 
 def next_token_at(arrivals: Sequence[Arrived], after: float) -> float | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 
 from webapp.gateway.faults import server_error
@@ -20,6 +23,23 @@ def test_a_page_that_fails_leads_back_to_the_chat() -> None:
 def test_a_call_that_fails_answers_in_json() -> None:
     response = server_error(RequestFactory().get("/api/session"))
     assert (response.status_code, json.loads(response.content)["error"]["code"]) == (500, "internal")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN"])
+def test_a_database_without_room_is_named_as_the_reason(client: Client, name: str) -> None:
+    client.force_login(User.objects.create_user("ann"))
+    client.raise_request_exception = False
+
+    def refuse(*_arguments: object) -> None:
+        cause = sqlite3.OperationalError("database or disk is full")
+        cause.sqlite_errorname = name
+        raise OperationalError(str(cause)) from cause
+
+    with connection.execute_wrapper(refuse):
+        response = client.post("/api/conversations", {}, content_type="application/json")
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "database_unavailable")
+    assert int(response["Retry-After"]) > 0
 
 
 @pytest.mark.django_db

@@ -18,6 +18,8 @@ _SLOW = {"57014"}
 _GONE = {"08", "53", "57", "25P03"}
 """The connection failed, the server has no room for it or is stopping, or it ended a transaction that stood still."""
 _BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
+_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN")
+"""How the names begin of errors that a full disk, or one that is away, gives."""
 _RETRY_S = 5
 
 
@@ -39,13 +41,13 @@ def database_refusal(error: BaseException | None) -> ApiError | None:
     if not isinstance(error, OperationalError | InterfaceError):
         return None
     cause = error.__cause__
-    state = getattr(cause, "sqlstate", None) or ""
-    if state in _LOCKED or getattr(cause, "sqlite_errorname", "") in _BUSY:
+    state, name = getattr(cause, "sqlstate", None) or "", getattr(cause, "sqlite_errorname", "")
+    if state in _LOCKED or name in _BUSY:
         return _refusal("database_locked", "Another request holds in the database what this one needs.")
     if state in _SLOW:
         return _refusal("database_slow", "The database took too long.")
-    if state[:2] in _GONE or state in _GONE or _is_lost(error):
-        return _refusal("database_unavailable", "The server's database cannot be reached.")
+    if state[:2] in _GONE or state in _GONE or name.startswith(_NO_ROOM) or _is_lost(error):
+        return _refusal("database_unavailable", "The server's database cannot be reached, or takes no more data.")
     return None
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import cache
 
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, get_user
 from django.contrib.auth.models import User
+from django.db import Error
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -55,5 +57,6 @@ async def session_end(session_key: str | None) -> None:
     sessions = _sessions_of(asyncio.get_running_loop())
     while True:
         await asyncio.sleep(CHECK_S - GATHER_S)
-        if session_key is None or await sessions.find(session_key) is None:
-            return
+        with suppress(Error):  # the database is away; the next look decides
+            if session_key is None or await sessions.find(session_key) is None:
+                return
