@@ -33,9 +33,10 @@ _TINY: list[Params] = [
     NONSENSE | {"seed": 8, "max_tokens": 1500, "temperature": 0},
 ]
 _BUNDLED: list[Params] = [
-    {"seed": seed, "max_tokens": 500, "temperature": 0.8, "banned_token_ids": [0, 2], "stop_on_repetition": False}
+    {"seed": seed, "max_tokens": 150, "temperature": 0.8, "banned_token_ids": [0, 2], "stop_on_repetition": False}
     for seed in range(8)
 ]
+"""Short, so that none meets eight kills: a request that has lost eight workers is refused by promise."""
 PROMPT = "Write a very long story about a river."
 
 

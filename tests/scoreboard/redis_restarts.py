@@ -64,11 +64,9 @@ def _send_two(found: Fleet) -> list[Reading]:
     try:
         for _ in range(NUM_WORKERS):
             readings.append(Reading(found.site.send("Hello", **NONSENSE | {"max_tokens": 16})))
-    except httpx.HTTPStatusError as error:  # a request whose reply was lost counts as open until it is settled
-        if not is_away(error) and error.response.status_code != 429:
+    except httpx.HTTPError as error:
+        if not is_away(error):
             raise
-        time.sleep(0.1)
-    except httpx.TransportError:
         time.sleep(0.1)
     for reading in readings:
         follow(found.site.client.base_url, found.site.client.cookies, reading, _PATIENCE_S)

@@ -112,9 +112,12 @@ def checked(site: Site, reading: Reading, undisturbed: list[dict[str, Any]]) -> 
 
 
 def is_away(error: Exception) -> bool:
-    """Whether a message was refused because the site, or a part that it needs, is away."""
+    """Whether a message was refused because the site, or a part that it needs, is away.
+
+    A request whose reply was lost counts as open until it is settled: the user's limit may then refuse the next one.
+    """
     if isinstance(error, httpx.HTTPStatusError):
-        return error.response.status_code == 503
+        return error.response.status_code in (429, 503)
     return isinstance(error, httpx.TransportError)
 
 
