@@ -65,11 +65,12 @@ def attempt(delivery: Delivery, now: datetime) -> bool:
 
 
 async def send_test(rule: AlertRule, now: datetime) -> Delivery:
-    """Send a test of a rule at once; it has one attempt."""
+    """Send a test of a rule at once; it has one attempt. A caller that is cancelled leaves a failed one."""
     content = trial_content(rule.name, site_address())
     title = content["data"]["title"]
     delivery = Delivery(rule=rule, rule_name=rule.name, finding_key="", title=title, content=content, created_at=now)
     delivery.status, delivery.num_attempts = "failed", 1
+    delivery.answer = "The page was closed before the receiver answered."
     await delivery.asave()
     answer = await _tried(delivery, rule)
     delivery.status, delivery.answer, delivery.attempted_at = "sent" if answer.is_taken else "failed", answer.text, now

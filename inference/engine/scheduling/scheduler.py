@@ -11,7 +11,7 @@ budget is smaller. So a long prompt delays no answer by more than one chunk.
 Prompts are read in the order of priority, then of their principal's service so far (see fairness.py), then of arrival.
 When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is computed
 again except for the blocks that the prefix cache still has. When all places are taken, a principal without a place
-gets one of the principal that has the most. Deterministic: the same calls give the same steps.
+that has had less service gets one of the principal that has most. Deterministic: the same calls give the same steps.
 
 A sequence waits while an earlier one of the same principal reads tokens that it needs next. Of an equal prompt (several
 answers to one message) it then has all but the last token:
@@ -113,14 +113,18 @@ class Scheduler:
         return step
 
     def _make_place(self, step: Step) -> None:
-        """Where no place is free, and the next principal has none: preempt a sequence of the one that has the most."""
+        """Preempt a sequence of the principal that has most places, for one without a place whose turn is before it."""
         active, waiting = _active(self.running), _ready(self.waiting)
         if not waiting or len(active) < self._max_num_running:
             return
         held = Counter(sequence.principal for sequence in active)
         most, num_held = held.most_common(1)[0]
-        if min(waiting, key=self._turn).principal not in held and num_held > 1:
-            self._preempt(max((each for each in active if each.principal == most), key=_rank), step)
+        first = min(waiting, key=self._turn)
+        last = max((each for each in active if each.principal == most), key=_rank)
+        # The one that is preempted waits too. Where its turn came first, it would take its place again.
+        is_before = self._turn(first) < self._turn(last) and first.request.priority >= last.request.priority
+        if first.principal not in held and num_held > 1 and is_before:
+            self._preempt(last, step)
 
     @property
     def _max_num_running(self) -> int:

@@ -9,18 +9,20 @@ import hmac
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from auditlog.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from tests.webapp.alerts.conftest import Inbox, Receiver
+from tests.webapp.alerts.conftest import INTERNAL, Inbox, Receiver
 from webapp.alerts import webhook
 from webapp.alerts.check import check
-from webapp.alerts.deliver import MAX_ATTEMPTS, attempt, send_due
+from webapp.alerts.deliver import MAX_ATTEMPTS, attempt, send_due, send_test
 from webapp.alerts.models import AlertRule, Delivery
 from webapp.alerts.target import Target
 from webapp.alerts.webhook import new_secret, sign
@@ -250,6 +252,22 @@ def test_a_refused_recipient_is_not_tried_again(inbox: Inbox) -> None:
         "failed",
         "The mail server refused the recipient.",
     )
+
+
+def test_a_test_whose_operator_leaves_says_so(dripping: int, settings: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, webhook_hosts=[INTERNAL])
+    rule = make_rule(channel="webhook", address=f"http://{INTERNAL}:{dripping}/hook", secret=new_secret())
+
+    async def leave() -> None:
+        sending = asyncio.create_task(send_test(rule, NOW))
+        while not await Delivery.objects.aexists():
+            await asyncio.sleep(0.01)
+        sending.cancel()
+        await asyncio.wait([sending])
+
+    async_to_sync(leave)()
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.answer) == ("failed", "The page was closed before the receiver answered.")
 
 
 def test_without_a_mail_server_the_log_says_so() -> None:

@@ -185,6 +185,20 @@ def test_a_user_who_holds_every_place_gives_one_to_a_user_who_has_none() -> None
     assert bob.token_times[0] - bob.arrived_at <= 3 * LONGEST_STEP_S
 
 
+@pytest.mark.parametrize("num_before", [0, 2, 4, 6])
+def test_a_place_is_given_up_once_and_not_taken_again(num_before: int) -> None:
+    before = [Arrival(0, 40, 100, "bob") for _ in range(num_before)]
+    many = [Arrival(0.95, 40, 200, "alice") for _ in range(7)]
+    stories = Simulator(2000, LIMITS).run([*before, Arrival(0.01, 5, 400, "carol"), *many, Arrival(1.1, 40, 3, "bob")])
+    assert finished(stories) and sum(story.num_preemptions for story in stories) <= 1
+
+
+def test_a_place_is_not_taken_from_a_higher_priority() -> None:
+    many = [Arrival(0, 40, 200, "alice", priority=2) for _ in range(8)]
+    stories = Simulator(2000, LIMITS).run([*many, Arrival(0.5, 40, 3, "bob", priority=-2)])
+    assert finished(stories) and not any(story.num_preemptions for story in stories)
+
+
 def test_places_are_not_taken_from_users_who_have_one_each() -> None:
     stories = Simulator(400, LIMITS).run([Arrival(n / 1000, 40, 30, f"user {n}") for n in range(20)])
     assert finished(stories) and not any(story.num_preemptions for story in stories)
