@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import pytest
 import redis
@@ -53,9 +54,9 @@ def app_at(url: str) -> Celery:
 
 def takes_and_gives(url: str) -> None:
     """Use log, queue and event loop at this address."""
-    log = RedisEventLog.from_url(url)
-    log.append("served", [text(1)], 1)
-    log.forget("served")
+    log, request_id = RedisEventLog.from_url(url), uuid4().hex
+    log.append(request_id, [text(1)], 1)
+    log.forget(request_id)
     with app_at(url) as app:
         sent = app.send_task("lifecycle.settle")
         with app.connection_for_read() as connection, connection.SimpleQueue("settle") as queue:
