@@ -16,7 +16,7 @@ EXPIRY_S = 3600
 RETIRED_EXPIRY_S = 120
 """Lifetime of a log once its trace is saved: long enough that readers in the middle of it seldom have to switch."""
 NO_ATTEMPT = 2**31 - 1
-"""Fences a forgotten log: the number of no attempt."""
+"""The fence of a forgotten log. Every attempt has a lower number."""
 MAX_COMMANDS = 65_536
 """Most commands to one request: two for each of 32,768 tokens."""
 

@@ -21,7 +21,7 @@ sys.stdout.buffer.write(hashlib.pbkdf2_hmac(digest, password.encode(), salt.enco
 
 
 class PatientHasher(PBKDF2PasswordHasher):
-    """Its hashes are those of the class above."""
+    """Its hashes are those of Django's PBKDF2PasswordHasher."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         self._check_encode_args(password, salt)  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ _GONE = {"08", "53", "57", "25P03"}
 """The connection failed, the server has no room for it or is stopping, or it ended a transaction that stood still."""
 _BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN")
-"""How the names begin of errors that a full disk, or one that is away, gives."""
+"""Prefixes of the names of SQLite's errors where a disk is full or away."""
 _RETRY_S = 5
 
 

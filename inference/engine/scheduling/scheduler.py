@@ -113,7 +113,7 @@ class Scheduler:
         return step
 
     def _make_place(self, step: Step) -> None:
-        """Preempt a sequence of the principal that has most places, for one without a place whose turn is before it."""
+        """Preempt a sequence of the principal with most places where one without a place has an earlier turn."""
         active, waiting = _active(self.running), _ready(self.waiting)
         if not waiting or len(active) < self._max_num_running:
             return
@@ -121,7 +121,7 @@ class Scheduler:
         most, num_held = held.most_common(1)[0]
         first = min(waiting, key=self._turn)
         last = max((each for each in active if each.principal == most), key=_rank)
-        # The one that is preempted waits too. Where its turn came first, it would take its place again.
+        # A preempted sequence waits. It takes its place back where its turn is the first.
         is_before = self._turn(first) < self._turn(last) and first.request.priority >= last.request.priority
         if first.principal not in held and num_held > 1 and is_before:
             self._preempt(last, step)
