@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import re
 from collections.abc import Mapping
@@ -71,7 +72,11 @@ def _transport_options(fails_fast: bool) -> dict[str, object]:
 
 
 def set_up_worker() -> None:
-    """Log one line per task of this process, at its end, and exit at once when the worker stops."""
+    """Log one line per task of this process, at its end, and exit at once when the worker stops.
+
+    A signal that ends the process from inside, such as SIGSEGV, first writes the stack of each thread to its log.
+    """
+    faulthandler.enable()
     logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
     worker_shutdown.connect(end_process)
 

@@ -25,6 +25,10 @@ SELECT r.status, r.cost_nano, r.num_output_tokens, r.num_events, u.cost_nano, u.
 FROM lifecycle_request r JOIN usage_usagerecord u ON u.request_id = r.id WHERE r.id = '{}'
 """
 
+_FAILED_ROWS = """
+SELECT r.status, COALESCE(u.cost_nano, 0), (SELECT COUNT(*) FROM billing_ledgerentry l WHERE l.request_id = r.id)
+FROM lifecycle_request r JOIN usage_usagerecord u ON u.request_id = r.id WHERE r.id = '{}'
+"""
 _UNSETTLED = "SELECT id FROM lifecycle_request WHERE finished_at IS NULL"
 _BILLED_TWICE = "SELECT request_id FROM billing_ledgerentry GROUP BY request_id HAVING COUNT(*) > 1"
 _PATIENCE_S = 30.0
@@ -86,6 +90,12 @@ def bill_problems(site: Site, request_id: str, events: list[dict[str, Any]]) -> 
     num_tokens = len(ids(events))
     wanted = ("done", 1, bills[0], bills[0], bills[0], num_tokens, num_tokens, len(events))
     return [] if told == wanted else [f"{request_id}: {told} instead of {wanted}"]
+
+
+def failed_bill_problems(site: Site, request_id: str) -> list[str]:
+    """Where a failed request has a bill: it costs nothing, whatever it computed."""
+    rows = _rows(site, _FAILED_ROWS.format(request_id))
+    return [] if rows == [("failed", 0, 0)] else [f"{request_id}: {rows} instead of a failure without a bill"]
 
 
 def unsettled(site: Site) -> list[str]:

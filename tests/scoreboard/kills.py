@@ -164,17 +164,19 @@ def faults(streams: Streams) -> list[str]:
 
 
 def _tokens(tiny: Tally, bundled: Tally, streams: Streams, others: Streams, short: list[str]) -> list[Measured]:
-    ended = [each for each in (*streams.ended, *others.ended) if each.found]
+    every = [*streams.ended, *others.ended]
+    ended = [each for each in every if each.found]
     counts = [sum(getattr(each.found, name) for each in ended) for name in ("lost", "doubled", "reordered")]
-    num_kills = f"{tiny.num} kills ({bundled.num} more with the bundled model), {len(ended)} answers"
+    whole = f"{len(ended)} of {len(every)} answers whole"
+    num_kills = f"{tiny.num} kills ({bundled.num} more with the bundled model), {whole}"
     figure = f"{num_kills}: {counts[0]} tokens lost, {counts[1]} doubled, {counts[2]} reordered"
     problems = [*faults(streams), *faults(others), *tiny.problems, *bundled.problems]
     num_same = sum(not each.found.problems for each in ended if each.found)
-    bills = [problem for each in ended for problem in each.bill]
+    bills = [problem for each in every for problem in each.bill]
     return [
         judged("take-over", figure, [*short, *problems]),
-        judged("same answer", f"{num_same} of {len(ended)} answers", [] if num_same == len(ended) else problems),
-        judged("one bill", f"{len(bills)} differences in {len(ended)} bills", bills),
+        judged("same answer", f"{num_same} of {len(every)} answers", [] if num_same == len(every) else problems),
+        judged("one bill", f"{len(bills)} differences in the bills of {len(every)} requests", bills),
     ]
 
 

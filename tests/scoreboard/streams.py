@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from tests.scoreboard.answers import Compared, bill_problems, compared
+from tests.scoreboard.answers import Compared, bill_problems, compared, failed_bill_problems
 from tests.scoreboard.reader import Arrived, Reading, read
 from tests.scoreboard.site import Site
 
@@ -102,7 +102,7 @@ def checked(site: Site, reading: Reading, undisturbed: list[dict[str, Any]]) -> 
     """Compare an answer that is over with its undisturbed one, as it came and as it is saved, and look at its bill."""
     events = reading.events
     if events[-1]["type"] == "request.failed":
-        return Ended(reading, None, [], events[-1]["code"])
+        return Ended(reading, None, failed_bill_problems(site, reading.request_id), events[-1]["code"])
     found = compared(reading.frames, undisturbed)
     saved = Reading(reading.request_id)
     read(site.client.base_url, site.client.cookies, saved, time.monotonic() + _END_S)

@@ -58,7 +58,7 @@ _MOST_UNTRIED = 16
 _ENDED_WORKERS = Failure(
     "generation",
     "ended_workers",
-    "Two inference workers ended while they computed this answer, so it is not tried again. Change the message.",
+    "Several inference workers ended while they computed this answer, so it is not tried again. Change the message.",
 )
 _REFUSED = Failure("safety", "blocked", "The message was blocked by the safety policy.")
 

@@ -142,7 +142,7 @@ class Supervisor:
         """End the open requests before the processes that compute, show and settle them."""
         self._stop_asked_at = self._stop_asked_at or time.monotonic()
         deadline = self._stop_asked_at + _STOP_TIMEOUT_S
-        if self._end_requests():
+        if self._end_requests(deadline - _WEB_S):
             time.sleep(_SHOW_S)
         workers = ("probes", "sender", *self._product.inference_names)
         self._send(workers)
@@ -151,7 +151,7 @@ class Supervisor:
         self._send(("web",))
         self._wait_for(("web",), min(deadline, time.monotonic() + _WEB_S))
         # Requests that came in meanwhile have no worker.
-        self._end_requests()
+        self._end_requests(deadline)
         self._send(("lifecycle",))
         self._wait_for((*workers, "lifecycle"), deadline)
         for child in self._fleet.children:
@@ -160,10 +160,10 @@ class Supervisor:
         self._wait_for(("redis",), deadline)
         shutil.rmtree(self._product.runtime, ignore_errors=True)
 
-    def _end_requests(self) -> bool:
-        """End the open requests and wait until none is left; True if any were open."""
-        start, were_any, is_asked = time.monotonic(), False, False
-        while self._is_alive("lifecycle") and self._is_alive("redis") and time.monotonic() < start + _SETTLE_S:
+    def _end_requests(self, deadline: float) -> bool:
+        """End the open requests and wait until none is left, or until the deadline; True if any were open."""
+        deadline, were_any, is_asked = min(deadline, time.monotonic() + _SETTLE_S), False, False
+        while self._is_alive("lifecycle") and self._is_alive("redis") and time.monotonic() < deadline:
             try:
                 # In another database, other instances carry on the requests that our worker hands over.
                 if not is_ours_alone() or not num_open():
