@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from inference.grammar.source import LIMITS, field_of, source, summary_of
+from inference.grammar.source import LIMITS, field_of, is_lenient, source, summary_of
 from inference.grammar.vocabulary import kept_vocabulary
 from inference.protocol.failures import GrammarError
 from inference.protocol.request import Problem, SamplingParams
@@ -43,17 +43,17 @@ class GrammarCheck:
         """Return the constraint's problem; None if it has none. Raises ChecksBusy, CheckFailed."""
         try:
             grammar = source(params)
-            found = self._compile(grammar) if grammar is not None else None
+            found = self._compile(grammar, is_lenient(params)) if grammar is not None else None
         except (GrammarError, Exceeded) as error:
             found = str(error)
         except SandboxError as error:
             raise CheckFailed(str(error)) from error
         return Problem(field_of(params), f"cannot be used: {found}; change it") if found else None
 
-    def _compile(self, grammar: str) -> str | None:
+    def _compile(self, grammar: str, is_lenient: bool) -> str | None:
         """Return the problem that compiling shows. Raises Exceeded, ChecksBusy, SandboxError."""
         with self._turn(), closing(self._vocabulary.copy()) as copy:
-            copy.send({"check": grammar, "limits": LIMITS})
+            copy.send({"check": grammar, "limits": LIMITS, "is_lenient": is_lenient})
             problem: str | None = copy.receive()["problem"]
         return problem and summary_of(problem)
 

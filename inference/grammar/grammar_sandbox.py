@@ -3,7 +3,8 @@
 A process reads a vocabulary once. Each copy of it then serves one constraint. The jobs and their replies:
 
     {"vocabulary": {...} or null}       {}; null: the 256 bytes and an end
-    {"check": grammar}                  {"problem": why the grammar cannot be kept to, or null}
+    {"check": grammar, "limits": {}, "is_lenient": true}
+                                        {"problem": why the grammar cannot be kept to, or null}
     {"compile": grammar, "limits": {}}  the first mask
     {"accept": tokens}                  the mask after them
 
@@ -52,7 +53,8 @@ class Work:
             self._vocabulary = _read(job["vocabulary"])
             return {}
         if "check" in job:
-            return {"problem": self._problem(job["check"], LLParserLimits(**job["limits"]))}
+            limits = LLParserLimits(**job["limits"])
+            return {"problem": self._problem(job["check"], limits, job["is_lenient"])}
         if "compile" in job:
             self._matcher = self._compiled(job["compile"], LLParserLimits(**job["limits"]))
         else:
@@ -60,9 +62,9 @@ class Work:
             self._matcher.consume_tokens(job["accept"])
         return _mask(self._matcher)
 
-    def _problem(self, grammar: str, limits: LLParserLimits) -> str | None:
+    def _problem(self, grammar: str, limits: LLParserLimits, is_lenient: bool) -> str | None:
         is_error, notes = LLMatcher.validate_grammar_with_warnings(grammar, self._vocabulary, limits=limits)
-        if is_error or notes:
+        if is_error or (notes and not is_lenient):
             return notes[0]
         matcher = self._compiled(grammar, limits)
         matcher.compute_bitmask()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from llguidance import LLMatcher
 
 from inference.grammar.bounds import patterns_of, problem_of
+from inference.grammar.tools import tool_grammar
 from inference.protocol.failures import GrammarError
 from inference.protocol.request import SamplingParams
 
@@ -25,13 +26,22 @@ _JSON: JsonCompileOptions = {
 
 def field_of(params: SamplingParams) -> str:
     """Return the name of the setting that holds the constraint."""
+    if params.tool_calls is not None:
+        return "tool_calls"
     return "json_schema" if params.json_schema is not None else "regex"
+
+
+def is_lenient(params: SamplingParams) -> bool:
+    """Return whether the grammar may ignore a keyword of a schema that it cannot keep to."""
+    return params.tool_calls is not None and not all(tool.is_strict for tool in params.tool_calls.tools)
 
 
 def source(params: SamplingParams) -> str | None:
     """Return the grammar; None without a constraint. Raises GrammarError where no compilation is needed to see it."""
     if problem := _size_problem(params):
         raise GrammarError(problem)
+    if params.tool_calls is not None:
+        return tool_grammar(params.tool_calls, params.json_schema)
     if params.json_schema is not None:
         try:
             return LLMatcher.grammar_from_json_schema(params.json_schema, overrides=_JSON)
@@ -44,8 +54,10 @@ def _size_problem(params: SamplingParams) -> str | None:
     """Return the problem of a regular expression that is too large, also of one within the schema."""
     if params.regex is not None:
         return problem_of(params.regex)
+    tools = () if params.tool_calls is None else params.tool_calls.tools
+    schemas = [params.json_schema or "{}", *(tool.parameters for tool in tools)]
     try:
-        problems = map(problem_of, patterns_of(params.json_schema or "{}"))
+        problems = (problem_of(pattern) for schema in schemas for pattern in patterns_of(schema))
         return next((f"in one of its patterns {problem}" for problem in problems if problem), None)
     except (ValueError, RecursionError):  # the library refuses it in words
         return None

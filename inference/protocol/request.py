@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from inference.protocol.safety_policy import Policy
+from inference.protocol.tool_calls import ToolCalls
 
 PROTOCOL_VERSION = 2
 """Raised when a saved trace or a queued task of the previous version could no longer be read."""
@@ -79,6 +80,8 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused."""
     regex: str | None = None
     """Regular expression (Rust's syntax, no look-around) that the whole answer must match."""
+    tool_calls: ToolCalls | None = None
+    """Tools that the answer may or must call. With `json_schema` an answer without a call satisfies that schema."""
     banned_token_ids: tuple[int, ...] = ()
     """Tokens that are never chosen."""
     logit_bias: tuple[LogitBias, ...] = ()
@@ -129,9 +132,12 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return [Problem(field, text) for is_wrong, field, text in self._checks() if is_wrong]
 
     def _checks(self) -> list[tuple[bool, str, str]]:
-        schema, regex = self.json_schema, self.regex
+        schema, regex, calls = self.json_schema, self.regex, self.tool_calls
+        tools_problem = None if calls is None else calls.problem()
         return [
             (schema is not None and regex is not None, "json_schema", "and regex cannot both be given; choose one"),
+            (regex is not None and calls is not None, "regex", "and tool_calls cannot both be given; choose one"),
+            (tools_problem is not None, "tool_calls", tools_problem or ""),
             (len(schema or "") > MAX_SCHEMA_CHARS, "json_schema", f"may have at most {MAX_SCHEMA_CHARS} characters"),
             (len(regex or "") > MAX_REGEX_CHARS, "regex", f"may have at most {MAX_REGEX_CHARS} characters"),
             (len(self.logit_bias) > _MAX_IDS, "logit_bias", f"takes at most {_MAX_IDS} entries"),

@@ -23,10 +23,12 @@ _MAX_TEMPLATE_CHARS = 100_000
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """One message for the template."""
+    """One message for the template, or a part of one."""
 
     role: str
     content: str
+    is_continued: bool = False
+    """True: its content follows that of the message before, within the same message."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,13 @@ class ChatTemplate:
         self._special = re.compile("(" + "|".join(re.escape(name) for name in names) + ")")
 
     def render(self, messages: Sequence[ChatMessage]) -> Prompt:
-        """Return the prompt for the next assistant message. Raises TemplateError, ValueError (lone surrogates)."""
-        return self._encode(self._with_own_system(self._parts(messages), messages))
+        """Return the prompt for the next assistant message. Raises TemplateError, ValueError (lone surrogates).
+
+        A last message of the assistant is the beginning of that next message: the model goes on after it.
+        """
+        first = _first_of_beginning(messages)
+        parts = self._with_own_system(self._parts(messages[:first]), messages[:first])
+        return self._encode([*parts, *(_Part(messages[at].content, at) for at in range(first, len(messages)))])
 
     def _with_own_system(self, parts: list[_Part], messages: Sequence[ChatMessage]) -> list[_Part]:
         """Return the parts, with the template's own system prompt as a part of its own."""
@@ -122,7 +129,11 @@ class ChatTemplate:
     def _parts(self, messages: Sequence[ChatMessage]) -> list[_Part]:
         """Render the messages and split the text by origin. Raises TemplateError."""
         nonce = secrets.token_hex(8)
-        marked = [{"role": m.role, "content": f"\ue000{nonce}:{i}\ue000"} for i, m in enumerate(messages)]
+        marked: list[dict[str, str]] = []
+        for index, message in enumerate(messages):
+            if not message.is_continued or not marked:
+                marked.append({"role": message.role, "content": ""})
+            marked[-1]["content"] += f"\ue000{nonce}:{index}\ue000"
         rendered = self._template.render(
             {
                 "messages": marked,
@@ -199,6 +210,16 @@ class _PromptBuilder:
             self._owned[-1] = PromptSegment(None, last.start, segment.end, joined, last.is_system)
         else:
             self._owned.append(segment)
+
+
+def _first_of_beginning(messages: Sequence[ChatMessage]) -> int:
+    """Index of the first part of a last message of the assistant, with which the answer begins; their number: none."""
+    first = len(messages)
+    while first and messages[first - 1].role == "assistant":
+        first -= 1
+        if not messages[first].is_continued:
+            return first
+    return len(messages)
 
 
 def _split(rendered: str, nonce: str, messages: Sequence[ChatMessage]) -> list[_Part]:

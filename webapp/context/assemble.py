@@ -14,11 +14,15 @@ _EXCERPT_CHARS = 200
 
 @dataclass(frozen=True)
 class SourceMessage:
-    """A message and where it came from, e.g. `message:msg_…`."""
+    """A message, or a part of one, and where it came from, e.g. `message:msg_…`."""
 
     role: str
     content: str
     source: str
+    is_continued: bool = False
+    """True: it is the next part of the message before."""
+    kind: SegmentKind | None = None
+    """Its kind where its maker knows it; None: its place decides."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,10 @@ class Assembler:
         self._tokenizer = tokenizer
         self._window = window
 
-    def assemble(self, messages: Sequence[SourceMessage], max_tokens: int) -> Assembled:
+    def assemble(self, messages: Sequence[SourceMessage], max_tokens: int, may_drop: bool = True) -> Assembled:
         """Return the prompt. Oldest turns are dropped first; the system prompt and the last message never are.
+
+        may_drop: False for a client that keeps the history itself, and is told that it does not fit.
 
         A quarter of the window, or max_tokens if less, is kept free for the answer. Raises ContextTooLarge,
         TemplateError, ValueError (lone surrogates).
@@ -54,6 +60,8 @@ class Assembler:
         kept, dropped = list(messages), list[SourceMessage]()
         prompt = self._render(kept)
         while len(prompt.ids) > self._window - reserved:
+            if not may_drop:
+                raise self._all_too_large(len(prompt.ids), reserved)
             turn = self._oldest_turns(kept, len(prompt.ids) - (self._window - reserved))
             if not turn:
                 raise self._too_large(kept, reserved)
@@ -82,15 +90,16 @@ class Assembler:
         )
 
     def _render(self, messages: Sequence[SourceMessage]) -> Prompt:
-        return self._template.render([ChatMessage(m.role, m.content) for m in messages])
+        return self._template.render([ChatMessage(m.role, m.content, m.is_continued) for m in messages])
 
     def _oldest_turns(self, messages: Sequence[SourceMessage], num_excess: int) -> list[SourceMessage]:
         """The fewest oldest whole turns (a user message and its answers) that free so many tokens."""
         turns: list[SourceMessage] = []
         num_freed = 0
-        history = [message for message in messages[:-1] if message.role != "system"]
+        last = max(index for index, message in enumerate(messages) if index == 0 or not message.is_continued)
+        history = [message for message in messages[:last] if message.role != "system"]
         for index, message in enumerate(history):
-            if turns and message.role == "user" and num_freed >= num_excess:
+            if turns and message.role == "user" and not message.is_continued and num_freed >= num_excess:
                 return turns
             turns.append(message)
             num_freed += len(self._tokenizer.encode(message.content))
@@ -103,6 +112,12 @@ class Assembler:
         return ContextTooLarge(
             f"The message has {num_tokens:,} tokens; the model's window holds {self._window:,}, of which "
             f"{reserved:,} are kept for the answer and some for the system prompt. Shorten the message."
+        )
+
+    def _all_too_large(self, num_tokens: int, reserved: int) -> ContextTooLarge:
+        return ContextTooLarge(
+            f"The prompt has {num_tokens:,} tokens; the model's window holds {self._window:,}, of which {reserved:,} "
+            "are kept for the answer. Shorten the messages."
         )
 
     def _drop(self, message: SourceMessage) -> Dropped:
@@ -121,7 +136,7 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
         message = None if segment.message is None else messages[segment.message]
         segments.append(
             Segment(
-                kind="system" if segment.is_system else _kind(segment.message, message, len(messages)),
+                kind="system" if segment.is_system else _kind(segment.message, message, messages),
                 role="system" if segment.is_system else message.role if message else "",
                 start=segment.start,
                 end=segment.end,
@@ -132,9 +147,12 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
     return segments
 
 
-def _kind(index: int | None, message: SourceMessage | None, num_messages: int) -> SegmentKind:
-    if message is None:
+def _kind(index: int | None, message: SourceMessage | None, messages: Sequence[SourceMessage]) -> SegmentKind:
+    if message is None or index is None:
         return "template"
+    if message.kind is not None:
+        return message.kind
     if message.role == "system":
         return "system"
-    return "user" if index == num_messages - 1 else "history"
+    is_last = all(each.is_continued for each in messages[index + 1 :])
+    return "user" if is_last else "history"

@@ -22,10 +22,12 @@ def served(model: str) -> PromptServices:
         raise _unusable(error) from error
 
 
-def pack(model: PromptServices, messages: Sequence[SourceMessage], params: SamplingParams) -> Assembled:
-    """Pack the messages into the model's window. Raises CannotPrepare."""
+def pack(
+    model: PromptServices, messages: Sequence[SourceMessage], params: SamplingParams, may_drop: bool = True
+) -> Assembled:
+    """Pack the messages into the model's window. may_drop: see Assembler. Raises CannotPrepare."""
     try:
-        return model.assembler.assemble(messages, params.max_tokens)
+        return model.assembler.assemble(messages, params.max_tokens, may_drop)
     except ContextTooLarge as error:
         raise CannotPrepare("context", "prompt_too_long", str(error)) from None
     except (TokenizerError, TemplateError) as error:

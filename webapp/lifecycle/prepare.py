@@ -48,6 +48,7 @@ class Preparation:
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
         self._messages = source.messages
+        self._is_given = isinstance(source, MessagesInput) and source.is_given
         self._model = served(request.model)
 
     def run(self) -> Prepared:
@@ -66,6 +67,8 @@ class Preparation:
 
     def _words(self, packing: Future[Packed]) -> str:
         """The user's words that no earlier request checked, and the system prompt, which may have changed since."""
+        if self._is_given:
+            return "\n".join(message.content for message in self._messages)
         system = [message.content for message in self._messages if message.role == "system"]
         said = [*system, *self._imported(packing), *(message.content for message in self._messages[-1:])]
         return "\n".join(said)
@@ -84,7 +87,7 @@ class Preparation:
         return Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
 
     def _assemble(self) -> Assembled:
-        return pack(self._model, self._messages, self._params)
+        return pack(self._model, self._messages, self._params, may_drop=not self._is_given)
 
     def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
         return Prepared(self._in_order(checked, packed))

@@ -25,6 +25,8 @@ class MessagesInput(msgspec.Struct, frozen=True, tag_field="kind", tag="messages
     messages: Messages
     is_stepped: bool = False
     """The reader chooses each token."""
+    is_given: bool = False
+    """An API client sends all messages with each request: none has been checked before, and none may be dropped."""
 
 
 class ForkInput(msgspec.Struct, frozen=True, tag_field="kind", tag="fork"):

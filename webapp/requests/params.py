@@ -11,7 +11,7 @@ from inference.tokenization.template_process import TemplateError
 from webapp.gateway.errors import ApiError, FieldProblem, all_of
 from webapp.requests import services
 
-_GRAMMAR = ("json_schema", "regex")
+_GRAMMAR = ("json_schema", "regex", "tool_calls")
 
 
 def checked_params(params: SamplingParams, model: str) -> SamplingParams:
@@ -52,7 +52,7 @@ def _id_problem(params: SamplingParams, model: str) -> Problem | None:
 
 
 def _grammar_problem(params: SamplingParams) -> Problem | None:
-    if params.json_schema is None and params.regex is None:
+    if all(getattr(params, field) is None for field in _GRAMMAR):
         return None
     return _grammar_check().problem(params)
 

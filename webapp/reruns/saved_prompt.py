@@ -17,6 +17,7 @@ from inference.protocol.events import (
     GenerationForked,
     PromptTokenized,
     RequestAccepted,
+    Segment,
     first,
 )
 from inference.protocol.request import SamplingParams
@@ -52,10 +53,11 @@ class SavedPrompt:
     """The beginning of a fork's answer."""
 
     def messages(self) -> list[SourceMessage]:
-        """The messages of the prompt's segments, in order."""
+        """The messages of the prompt's segments, in order. The template writes nothing between parts of one message."""
+        before = (None, *self.context.segments)
         return [
-            SourceMessage(segment.role, segment.text, segment.source)
-            for segment in self.context.segments
+            SourceMessage(segment.role, segment.text, segment.source, _is_continued(last, segment))
+            for last, segment in zip(before, self.context.segments, strict=False)
             if segment.kind != "template"
         ]
 
@@ -145,8 +147,14 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
     return next(differing, None if len(a) == len(b) else min(len(a), len(b)))
 
 
+def _is_continued(last: Segment | None, segment: Segment) -> bool:
+    return last is not None and last.kind != "template" and last.role == segment.role
+
+
 def _render(saved: SavedPrompt, services: PromptServices) -> list[int] | None:
     try:
-        return services.template.render([ChatMessage(each.role, each.content) for each in saved.messages()]).ids
+        return services.template.render(
+            [ChatMessage(each.role, each.content, each.is_continued) for each in saved.messages()]
+        ).ids
     except (TemplateError, ValueError):
         return None

@@ -836,6 +836,8 @@ export interface SamplingParams {
   json_schema: string | null;
   /** Regular expression (Rust's syntax, no look-around) that the whole answer must match. */
   regex: string | null;
+  /** Tools that the answer may or must call. With `json_schema` an answer without a call satisfies that schema. */
+  tool_calls: ToolCalls | null;
   /** Tokens that are never chosen. */
   banned_token_ids: number[];
   /** Added to the logits of single tokens. */
@@ -1095,6 +1097,14 @@ export interface TokenSampled {
   chosen_by: "draw" | "person";
 }
 
+/** A function of the client that the model may call. */
+export interface Tool {
+  name: string;
+  description: string;
+  parameters: string;
+  is_strict: boolean;
+}
+
 /** The model called a tool. */
 export interface ToolCalled {
   type: "tool.called";
@@ -1108,6 +1118,13 @@ export interface ToolCalled {
   arguments: string;
   source: "builtin" | "mcp";
   sandbox: string;
+}
+
+/** The calls that an answer may make. Each is valid JSON with arguments that satisfy the tool's schema. */
+export interface ToolCalls {
+  tools: Tool[];
+  is_required: boolean;
+  is_parallel: boolean;
 }
 
 /** A tool answered. */

@@ -13,6 +13,7 @@ import { emptyView, type TraceView } from "./view";
 export const PARAMS: SamplingParams = {
   json_schema: null,
   regex: null,
+  tool_calls: null,
   logit_bias: [],
   banned_token_ids: [],
   repetition_penalty: 1,

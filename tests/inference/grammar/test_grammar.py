@@ -24,6 +24,7 @@ from inference.grammar.grammar import Grammar, Grammars
 from inference.grammar.vocabulary import COPY
 from inference.protocol.failures import GrammarError, GrammarTooComplex
 from inference.protocol.request import SamplingParams
+from inference.protocol.tool_calls import Splitter, Tool, ToolCalls, written
 from inference.sampling.errors import SamplingFailed
 from inference.sampling.sampler import Sampler
 from inference.sandbox.kept import Copy
@@ -409,3 +410,76 @@ def test_a_mask_fits_a_model_with_more_or_fewer_ids_than_the_tokenizer(
     logits = np.zeros(tokenizer.vocab_size + num_more_ids, np.float32)
     logits[-1] = 9
     assert tokenizer.piece(sampler.sample(logits, []).id).isdigit()
+
+
+WEATHER = Tool(
+    name="weather",
+    parameters=json.dumps(
+        {
+            "type": "object",
+            "properties": {"city": {"type": "string", "maxLength": 8}, "days": {"enum": [1, 2]}},
+            "required": ["city", "days"],
+            "additionalProperties": False,
+        }
+    ),
+)
+NOW = Tool(name="now")
+
+
+def calls_in(answer: str) -> list[tuple[str, Any]]:
+    splitter = Splitter()
+    pieces = [*splitter.feed(answer), *splitter.end()]
+    names = [piece.text for piece in pieces if piece.kind == "name"]
+    assert not splitter.is_within_call
+    return list(zip(names, [json.loads(piece.text) for piece in pieces if piece.kind == "arguments"], strict=True))
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32), is_parallel=st.booleans())
+def test_a_required_call_has_valid_arguments(
+    tokenizer: Tokenizer, grammars: Grammars, seed: int, is_parallel: bool
+) -> None:
+    calls = ToolCalls(tools=(WEATHER, NOW), is_required=True, is_parallel=is_parallel)
+    answer = sample(grammars, tokenizer, SamplingParams(tool_calls=calls, seed=seed, temperature=1, max_tokens=500))
+    found = calls_in(answer) if answer is not None else [("now", {})]
+    assert len(found) >= 1 and (is_parallel or len(found) == 1)
+    for name, arguments in found:
+        assert (name == "now" and arguments == {}) or arguments.keys() == {"city", "days"}
+
+
+@pytest.mark.parametrize("text", ["", "I look. "])
+def test_an_answer_may_call_after_its_text(tokenizer: Tokenizer, grammars: Grammars, text: str) -> None:
+    grammar = grammars.compile(SamplingParams(tool_calls=ToolCalls(tools=(WEATHER, NOW))))
+    assert grammar is not None
+    for token in tokenizer.encode(text + written("now", "{}")):
+        assert grammar.allowed()[token]
+        grammar.accept([token])
+    assert grammar.allowed()[list(tokenizer.eos_ids)].all()
+
+
+def test_an_answer_without_a_call_may_have_a_schema_of_its_own(tokenizer: Tokenizer, grammars: Grammars) -> None:
+    params = SamplingParams(tool_calls=ToolCalls(tools=(NOW,)), json_schema=WEATHER.parameters)
+    grammar = grammars.compile(params)
+    assert grammar is not None
+    for token in tokenizer.encode('{"city": "Rome", "days": 2}'):
+        assert grammar.allowed()[token]
+        grammar.accept([token])
+    assert grammar.allowed()[list(tokenizer.eos_ids)].all()
+
+
+@pytest.mark.parametrize(
+    ("is_strict", "parameters", "told"),
+    [
+        (True, '{"type": "string", "format": "colour"}', "format"),
+        (False, '{"type": "string", "format": "colour"}', None),
+        (False, "3", "must be a JSON object"),
+        (False, "{", "no JSON"),
+        (False, '{"type": "string", "pattern": "' + "(a{1000}){1000}" + '"}', "repetitions"),
+    ],
+)
+def test_a_tools_schema_is_checked_before_the_request_is_queued(
+    is_strict: bool, parameters: str, told: str | None
+) -> None:
+    tool = Tool(name="paint", parameters=parameters, is_strict=is_strict)
+    problem = CHECK.problem(SamplingParams(tool_calls=ToolCalls(tools=(tool,))))
+    assert problem is None if told is None else problem is not None and told in str(problem)

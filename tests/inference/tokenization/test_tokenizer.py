@@ -105,3 +105,19 @@ def test_a_hostile_or_broken_template_is_an_error(metadata: Metadata, tokenizer:
 
     with pytest.raises(TemplateError):
         ChatTemplate(replace(metadata, chat_template=source), tokenizer).render([ChatMessage("user", "hi")])
+
+
+def test_parts_of_one_message_are_rendered_as_one(template: ChatTemplate) -> None:
+    parts = [ChatMessage("system", "Be brief."), ChatMessage("system", " Tools: none.", is_continued=True)]
+    prompt = template.render([*parts, ChatMessage("user", "Hi")])
+    assert (
+        prompt.ids == template.render([ChatMessage("system", "Be brief. Tools: none."), ChatMessage("user", "Hi")]).ids
+    )
+    assert [segment.text for segment in prompt.segments if segment.message in (0, 1)] == ["Be brief.", " Tools: none."]
+
+
+def test_a_last_message_of_the_assistant_begins_the_answer(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    question = ChatMessage("user", "Name a colour.")
+    prompt = template.render([question, ChatMessage("assistant", "The colour"), ChatMessage("assistant", " is", True)])
+    assert prompt.ids == [*template.render([question]).ids, *tokenizer.encode("The colour is")]
+    assert [segment.message for segment in prompt.segments][-2:] == [1, 2]

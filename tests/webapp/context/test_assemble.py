@@ -60,3 +60,37 @@ def test_a_system_prompt_of_ones_own_is_not_the_templates(template: ChatTemplate
     assert [(each.kind, each.source) for each in result.segments if each.kind == "system"] == [
         ("system", "conversation:system")
     ]
+
+
+def test_a_client_that_keeps_the_history_is_told_that_it_does_not_fit(
+    template: ChatTemplate, tokenizer: Tokenizer
+) -> None:
+    assembler = Assembler(template, tokenizer, 300)
+    with pytest.raises(ContextTooLarge, match=r"The prompt has \d+ tokens; the model's window holds 300"):
+        assembler.assemble(conversation(12, 40), 100, may_drop=False)
+
+
+def test_a_part_has_the_kind_that_its_maker_names(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    messages = [
+        SourceMessage("system", "Be brief.", "conversation:system"),
+        SourceMessage("system", "Tools.", "tools", is_continued=True, kind="tools"),
+        SourceMessage("user", "Hi", "message:new"),
+        SourceMessage("user", " there", "message:new", is_continued=True),
+    ]
+    result = Assembler(template, tokenizer, 1000).assemble(messages, 10)
+    kinds = [segment.kind for segment in result.segments if segment.kind != "template"]
+    assert kinds == ["system", "tools", "user", "user"]
+
+
+def test_turns_of_several_parts_are_dropped_whole(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    parts = [
+        part
+        for turn in range(9)
+        for part in (
+            SourceMessage("user", "question " * 20, f"q{turn}"),
+            SourceMessage("user", "more " * 20, f"q{turn}", is_continued=True),
+            SourceMessage("assistant", "answer " * 20, f"a{turn}"),
+        )
+    ]
+    result = Assembler(template, tokenizer, 300).assemble([*parts, SourceMessage("user", "new", "new")], 20)
+    assert len(result.dropped) % 3 == 0 and result.dropped

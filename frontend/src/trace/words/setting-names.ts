@@ -26,6 +26,7 @@ export const SETTING_NAMES: Record<SettingName, string> = {
   stop_on_repetition: "Stop on repetition",
   json_schema: "JSON Schema",
   regex: "Regular expression",
+  tool_calls: "Tools",
 };
 
 const OFF: Partial<Record<SettingName, number>> = {

@@ -1,0 +1,72 @@
+"""The grammar of an answer that may call tools, in the grammar library's own form (llguidance's Lark).
+
+The lazy head ends a text as soon as it has the beginning of a call. From there each tool's schema decides.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from llguidance import LLMatcher
+
+from inference.protocol.failures import GrammarError
+from inference.protocol.tool_calls import (
+    AFTER_ARGUMENTS,
+    BEFORE_ARGUMENTS,
+    BEFORE_NAME,
+    BEGIN,
+    END,
+    Tool,
+    ToolCalls,
+)
+
+_COMPACT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+"""Free white space would let a weak model go on for ever without breaking the schema."""
+_TEXT = r"(.|\n)*"
+
+
+def tool_grammar(calls: ToolCalls, json_schema: str | None) -> str:
+    """Return the grammar. json_schema: of an answer without a call; None: such an answer is any text.
+
+    Raises GrammarError where a schema is no JSON object.
+    """
+    more = " more*" if calls.is_parallel else ""
+    start = f"begin call{more}" if calls.is_required else f"answer | head call{more}"
+    names = [f"tool_{index}" for index in range(len(calls.tools))]
+    rules = [
+        "%llguidance {}",
+        f"start: {start}",
+        f"begin: {_literal(BEGIN)}",
+        f"more: {_literal(BEGIN)} call",
+        f"call: ({' | '.join(names)}) {_literal(AFTER_ARGUMENTS + END)}",
+        *(f"{name}: {_tool(tool)}" for name, tool in zip(names, calls.tools, strict=True)),
+    ]
+    if not calls.is_required:
+        answer = "TEXT" if json_schema is None else f"%json {_schema(json_schema, 'json_schema', is_lenient=False)}"
+        rules += [
+            f"answer: {answer}",
+            f"head[lazy]: /{_TEXT}/ {_literal(BEGIN)}",
+            f"TEXT: /{_TEXT}/ & ~/{_TEXT}{BEGIN}{_TEXT}/",
+        ]
+    return LLMatcher.grammar_from_lark("\n".join(rules))
+
+
+def _tool(tool: Tool) -> str:
+    arguments = _schema(tool.parameters, f"the tool {tool.name}", is_lenient=not tool.is_strict)
+    return f"{_literal(BEFORE_NAME + tool.name + BEFORE_ARGUMENTS)} %json {arguments}"
+
+
+def _schema(text: str, place: str, *, is_lenient: bool) -> str:
+    try:
+        schema: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise GrammarError(f"the schema of {place} is no JSON: {error}") from None
+    if not isinstance(schema, dict):
+        raise GrammarError(f"the schema of {place} must be a JSON object")
+    options = _COMPACT | {"lenient": True} if is_lenient else _COMPACT
+    return json.dumps(schema | {"x-guidance": options})
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text)
