@@ -29,10 +29,12 @@ _TEXT = r"(.|\n)*"
 def tool_grammar(calls: ToolCalls, json_schema: str | None) -> str:
     """Return the grammar. json_schema: of an answer without a call; None: such an answer is any text.
 
+    With a schema no text stands before a call: the library's lexer cannot tell a text that goes on from JSON.
     Raises GrammarError where a schema is no JSON object.
     """
-    more = " more*" if calls.is_parallel else ""
-    start = f"begin call{more}" if calls.is_required else f"answer | head call{more}"
+    has_text = not calls.is_required and json_schema is None
+    called = ("head" if has_text else "begin") + " call" + (" more*" if calls.is_parallel else "")
+    start = called if calls.is_required else f"answer | {called}"
     names = [f"tool_{index}" for index in range(len(calls.tools))]
     rules = [
         "%llguidance {}",
@@ -42,10 +44,11 @@ def tool_grammar(calls: ToolCalls, json_schema: str | None) -> str:
         f"call: ({' | '.join(names)}) {_literal(AFTER_ARGUMENTS + END)}",
         *(f"{name}: {_tool(tool)}" for name, tool in zip(names, calls.tools, strict=True)),
     ]
-    if not calls.is_required:
-        answer = "TEXT" if json_schema is None else f"%json {_schema(json_schema, 'json_schema', is_lenient=False)}"
+    if json_schema is not None and not calls.is_required:
+        rules.append(f"answer: %json {_schema(json_schema, 'json_schema', is_lenient=False)}")
+    if has_text:
         rules += [
-            f"answer: {answer}",
+            "answer: TEXT",
             f"head[lazy]: /{_TEXT}/ {_literal(BEGIN)}",
             f"TEXT: /{_TEXT}/ & ~/{_TEXT}{BEGIN}{_TEXT}/",
         ]

@@ -66,7 +66,7 @@ def test_a_client_that_keeps_the_history_is_told_that_it_does_not_fit(
     template: ChatTemplate, tokenizer: Tokenizer
 ) -> None:
     assembler = Assembler(template, tokenizer, 300)
-    with pytest.raises(ContextTooLarge, match=r"The prompt has \d+ tokens; the model's window holds 300"):
+    with pytest.raises(ContextTooLarge, match=r"The prompt has [\d,]+ tokens; the model's window holds 300"):
         assembler.assemble(conversation(12, 40), 100, may_drop=False)
 
 
