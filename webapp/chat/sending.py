@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 import msgspec
-from django.db import transaction
 from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
@@ -16,17 +14,11 @@ from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.idempotency import Key
-from webapp.lifecycle.admission import admit, check_places
-from webapp.lifecycle.start import Arrival, start, take_back
-from webapp.limits.refusal import Refused
-from webapp.registry.offered import check_offered
+from webapp.lifecycle import begin as lifecycle
+from webapp.lifecycle.start import Arrival
 from webapp.requests import services
-from webapp.requests.delivery import claim, forget
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
-from webapp.usage.record import record_refusal
-
-logger = logging.getLogger(__name__)
 
 _TITLE_CHARS = 60
 _REQUEST_TITLE_CHARS = 200
@@ -123,38 +115,16 @@ def begin(
     role = Message.Role.ASSISTANT
     answers = [Message(conversation=conversation, parent=question, role=role, request=each) for each in requests]
     created = [question, *answers] if question._state.adding else answers
-    undo = _Undo(conversation.leaf_id, conversation.title, answers[0], created, requests)
+    undo = _Undo(conversation.leaf_id, conversation.title, answers[0], created)
     conversation.leaf_id, conversation.updated_at = answers[0].pk, timezone.now()
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
-    model = requests[0].model
-    check_offered(model)
-    try:
-        check_places(model, len(requests))
-        with transaction.atomic():
-            claim(key, [message.pk for message in created])
-            limits = admit(conversation.user_id, len(requests), arrival.is_stepped)
-            Request.objects.bulk_create(requests)
-            Message.objects.bulk_create(created)
-            conversation.save(update_fields=["leaf_id", "title", "updated_at"])
-    except Refused as refused:
-        _record_refusals(requests, refused.code)
-        raise
-    try:
-        for request, each, limit in zip(requests, params, limits, strict=True):
-            start(request, each, arrival, limit)
-    except Exception:
-        logger.exception("%s could not be started", ", ".join(request.pk for request in requests))
-        # The conversation must not show an answer that will never come, nor fewer answers than were asked for.
-        undo.run()
-        _record_refusals(requests, "queue_unavailable")
-        raise
+
+    def save() -> None:
+        Message.objects.bulk_create(created)
+        conversation.save(update_fields=["leaf_id", "title", "updated_at"])
+
+    lifecycle.begin(requests, params, arrival, key, [message.pk for message in created], save, undo.run)
     return answers
-
-
-def _record_refusals(requests: list[Request], code: str) -> None:
-    """Count requests that leave no row of their own."""
-    for request in requests:
-        record_refusal(request.user_id, request.surface, request.model, code)
 
 
 def _request(
@@ -196,20 +166,14 @@ def messages_of(conversation: Conversation, path: list[Message]) -> Messages:
 
 @dataclass(frozen=True)
 class _Undo:
-    """Restores a conversation after a send that failed."""
+    """Restores a conversation after a send that failed: it shows no answer that will never come, and all others."""
 
     leaf_before: str
     title_before: str
     shown: Message
     created: list[Message]
-    requests: list[Request]
 
     def run(self) -> None:
-        with transaction.atomic():
-            forget(self.created[0].pk)
-            conversation = Conversation.objects.filter(pk=self.shown.conversation_id, leaf_id=self.shown.pk)
-            conversation.update(leaf_id=self.leaf_before, title=self.title_before)
-            Message.objects.filter(pk__in=[message.pk for message in self.created]).delete()
-            Request.objects.filter(pk__in=[request.pk for request in self.requests]).delete()
-        for request in self.requests:
-            take_back(request)
+        conversation = Conversation.objects.filter(pk=self.shown.conversation_id, leaf_id=self.shown.pk)
+        conversation.update(leaf_id=self.leaf_before, title=self.title_before)
+        Message.objects.filter(pk__in=[message.pk for message in self.created]).delete()

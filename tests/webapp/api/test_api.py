@@ -336,7 +336,7 @@ def test_of_answers_that_cannot_all_be_started_none_is_left(
         started.append(request.pk)
 
     _, first = send(alice, conversation)
-    monkeypatch.setattr("webapp.chat.sending.start", start_two)
+    monkeypatch.setattr("webapp.lifecycle.begin.start", start_two)
     for path in (f"conversations/{conversation}/messages", f"messages/{first['assistant_message']['id']}/regenerate"):
         started.clear()
         body = {"text": "Hi"} if path.endswith("messages") else {}
@@ -359,7 +359,7 @@ def test_a_first_message_that_cannot_be_started_leaves_no_trace(
         raise QueueUnavailable
 
     with monkeypatch.context() as patch:
-        patch.setattr("webapp.chat.sending.start", refuse)
+        patch.setattr("webapp.lifecycle.begin.start", refuse)
         assert send(alice, conversation, text="Hello")[0] == 503
     assert alice.get("/api/conversations").json()["conversations"] == []
     assert send(alice, conversation, text="Good morning")[1]["title"] == "Good morning"

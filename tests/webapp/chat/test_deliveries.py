@@ -99,7 +99,7 @@ def test_a_message_that_could_not_be_started_is_sent_under_its_key(
         raise QueueUnavailable
 
     with monkeypatch.context() as patch:
-        patch.setattr("webapp.chat.sending.start", refuse)
+        patch.setattr("webapp.lifecycle.begin.start", refuse)
         assert send(alice, path, "k")[0] == 503
     status, _, is_repeat = send(alice, path, "k")
     assert (status, is_repeat) == (201, False)
@@ -116,7 +116,7 @@ def test_a_repeat_is_told_of_nothing_that_may_be_taken_back(
             meanwhile.append(send(alice, path, "k")[0])
         raise QueueUnavailable
 
-    monkeypatch.setattr("webapp.chat.sending.start", fails)
+    monkeypatch.setattr("webapp.lifecycle.begin.start", fails)
     assert send(alice, path, "k")[0] == 503
     assert meanwhile[1] == 503
     assert not Delivery.objects.exists()

@@ -1,0 +1,71 @@
+"""Begins requests together: admits them, saves them, starts them, or takes all back. Knows nothing of their purpose."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from django.db import transaction
+
+from inference.protocol.request import SamplingParams
+from webapp.lifecycle.admission import admit, check_places
+from webapp.lifecycle.start import Arrival, start, take_back
+from webapp.limits.refusal import Refused
+from webapp.registry.offered import check_offered
+from webapp.requests.delivery import Key, claim, forget
+from webapp.requests.models import Request
+from webapp.usage.record import record_refusal
+
+logger = logging.getLogger(__name__)
+
+
+def begin(
+    requests: Sequence[Request],
+    params: Sequence[SamplingParams],
+    arrival: Arrival,
+    key: Key | None = None,
+    ids: Sequence[str] = (),
+    save: Callable[[], None] = lambda: None,
+    undo: Callable[[], None] = lambda: None,
+) -> None:
+    """Begin requests of one user and one model. Raises NotOffered, Refused, QueueUnavailable, RedisError.
+
+    ids: of the rows that the key stands for; without them the requests' own. save: saves other rows, in the
+    transaction that saves the requests. undo: deletes them again, in the one that takes the requests back.
+    """
+    user_id, model = requests[0].user_id, requests[0].model
+    ids = list(ids) or [request.pk for request in requests]
+    check_offered(model)
+    try:
+        check_places(model, len(requests))
+        with transaction.atomic():
+            claim(key, ids)
+            limits = admit(user_id, len(requests), arrival.is_stepped)
+            Request.objects.bulk_create(requests)
+            save()
+    except Refused as refused:
+        _record_refusals(requests, refused.code)
+        raise
+    try:
+        for request, each, limit in zip(requests, params, limits, strict=True):
+            start(request, each, arrival, limit)
+    except Exception:
+        logger.exception("%s could not be started", ", ".join(request.pk for request in requests))
+        _take_back(requests, ids[0], undo)
+        _record_refusals(requests, "queue_unavailable")
+        raise
+
+
+def _take_back(requests: Sequence[Request], first_id: str, undo: Callable[[], None]) -> None:
+    with transaction.atomic():
+        forget(first_id)
+        undo()
+        Request.objects.filter(pk__in=[request.pk for request in requests]).delete()
+    for request in requests:
+        take_back(request)
+
+
+def _record_refusals(requests: Sequence[Request], code: str) -> None:
+    """Count requests that leave no row of their own."""
+    for request in requests:
+        record_refusal(request.user_id, request.surface, request.model, code)
