@@ -103,6 +103,7 @@ SITE: dict[str, set[str]] = {
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"accounts", "gateway", "requests", "traces"},
+    "webapp.calls": {"context", "gateway", "lifecycle", "registry", "requests", "stream"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
         "accounts",
@@ -122,6 +123,7 @@ SITE: dict[str, set[str]] = {
         "accounts",
         "audit",
         "billing",
+        "calls",
         "chat",
         "alerts",
         "context",

@@ -1,0 +1,1 @@
+"""The Anthropic-compatible API: parse a body, project the event log, and errors in its form."""

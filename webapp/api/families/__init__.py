@@ -1,0 +1,1 @@
+"""What the OpenAI- and Anthropic-compatible APIs share at the edge. Knows nothing of a family's forms."""

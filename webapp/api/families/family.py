@@ -1,0 +1,107 @@
+"""Views of an API family: the method, the key, and each of the site's exceptions as the family's error."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from webapp.api.view import refusal_of
+from webapp.audit.actor import acting
+from webapp.calls.call import Caller
+from webapp.gateway.errors import ApiError, View, not_signed_in, user_id
+from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.start import Arrival
+from webapp.requests.models import Request
+
+logger = logging.getLogger(__name__)
+
+TRACE = "Sightglass-Trace"
+"""Header: the addresses of the traces of a call's requests, separated by commas."""
+
+Function = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family's own forms."""
+
+    surface: str
+    id_header: str
+    """The header with the id of the HTTP request."""
+    error_response: Callable[[ApiError, str], HttpResponse]
+    """The answer to a refused request. Takes the id of the HTTP request."""
+
+
+def view(family: Family, **functions: Function) -> View:
+    """Make the Django view of an address from the coroutines of its methods: `view(OPENAI, POST=create_chat)`.
+
+    A caller needs a key. Each of the site's exceptions becomes the family's error.
+    """
+
+    async def run(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
+        request_id = f"req_{uuid4().hex}"
+        start = time.perf_counter_ns()
+        try:
+            _check_method(request, list(functions))
+            await sync_to_async(_check_key)(request)
+            with acting(user_id(request)):
+                response = await functions[request.method or ""](request, **parameters)
+        except Exception as error:
+            response = _refused(family, error, request_id)
+        response[family.id_header] = request_id
+        if family.surface == "openai":
+            response["openai-processing-ms"] = str((time.perf_counter_ns() - start) // 1_000_000)
+        return response
+
+    run.csrf_exempt = True  # type: ignore[attr-defined]  # a key is no cookie: no other site's page can send it
+    run.family = family  # type: ignore[attr-defined]
+    run.functions = functions  # type: ignore[attr-defined]
+    return run  # type: ignore[return-value]  # the stubs of Django's `path` know no view that waits
+
+
+def _check_method(request: HttpRequest, methods: Sequence[str]) -> None:
+    if request.method not in methods:
+        raise ApiError(405, "method_not_allowed", f"Use {' or '.join(methods)} here.")
+
+
+def _check_key(request: HttpRequest) -> None:
+    """Raises ApiError."""
+    refused = getattr(request, "key_refused", None)
+    if refused is not None:
+        raise ApiError(401, refused.code, str(refused))
+    if not request.user.is_authenticated:
+        raise ApiError(401, not_signed_in().code, "Send an API key as `Authorization: Bearer …` or `x-api-key: …`.")
+
+
+def _refused(family: Family, error: Exception, request_id: str) -> HttpResponse:
+    refusal = refusal_of(error)
+    if refusal is None:
+        logger.error("an operation of the %s API failed", family.surface, exc_info=error)
+        message = "Something went wrong here; the server's log has the details. Try again."
+        refusal = ApiError(500, "internal", message)
+    return family.error_response(refusal, request_id)
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """The user of the request, and its key."""
+    key = getattr(request, "api_key", None)
+    return Caller(user_id(request), None if key is None else key.pk)
+
+
+def arrival_of(http: HttpRequest, timing: ServerTiming, surface: str) -> Arrival:
+    version = getattr(http, "scope", {}).get("http_version")
+    return Arrival(received_unix_us=timing.received_unix_us, surface=surface, http_version=version)
+
+
+def traced(response: HttpResponseBase, http: HttpRequest, requests: Sequence[Request], timing: ServerTiming) -> Any:
+    """Add the headers that every answer of a model has: its trace, and its timing."""
+    response[TRACE] = ", ".join(http.build_absolute_uri(f"/requests/{each.pk}") for each in requests)
+    return timing.apply(response)  # type: ignore[arg-type]

@@ -1,0 +1,171 @@
+"""The bodies of OpenAI's chat completions, as its clients send them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from webapp.gateway.structs import Body
+
+
+class TextPart(Body, tag="text"):
+    text: str
+
+
+class RefusalPart(Body, tag="refusal"):
+    refusal: str
+
+
+class ImagePart(Body, tag="image_url"):
+    image_url: Any
+
+
+class AudioPart(Body, tag="input_audio"):
+    input_audio: Any
+
+
+class FilePart(Body, tag="file"):
+    file: Any
+
+
+Part = TextPart | RefusalPart | ImagePart | AudioPart | FilePart
+Content = str | tuple[Part, ...] | None
+
+
+class CalledFunction(Body):
+    name: str
+    arguments: str
+
+
+class ToolCall(Body):
+    id: str
+    function: CalledFunction
+    type: Literal["function"] = "function"
+    index: int | None = None
+    """Some clients send back what a stream gave them."""
+
+
+class SystemMessage(Body, tag="system", tag_field="role"):
+    content: Content
+    name: str | None = None
+
+
+class DeveloperMessage(Body, tag="developer", tag_field="role"):
+    content: Content
+    name: str | None = None
+
+
+class UserMessage(Body, tag="user", tag_field="role"):
+    content: Content
+    name: str | None = None
+
+
+class AssistantMessage(Body, tag="assistant", tag_field="role"):
+    content: Content = None
+    tool_calls: tuple[ToolCall, ...] | None = None
+    refusal: str | None = None
+    name: str | None = None
+    audio: Any = None
+    annotations: Any = None
+    function_call: Any = None
+
+
+class ToolMessage(Body, tag="tool", tag_field="role"):
+    content: Content
+    tool_call_id: str
+    name: str | None = None
+
+
+Message = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+class FunctionDefinition(Body):
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class ToolDefinition(Body):
+    function: FunctionDefinition
+    type: Literal["function"] = "function"
+
+
+class NamedFunction(Body):
+    name: str
+
+
+class NamedTool(Body):
+    function: NamedFunction
+    type: Literal["function"] = "function"
+
+
+class SchemaFormat(Body):
+    name: str
+    schema: dict[str, Any] | None = None
+    description: str | None = None
+    strict: bool | None = None
+
+
+class TextForm(Body, tag="text"):
+    pass
+
+
+class JsonForm(Body, tag="json_object"):
+    pass
+
+
+class SchemaForm(Body, tag="json_schema"):
+    json_schema: SchemaFormat
+
+
+class StreamOptions(Body):
+    include_usage: bool = False
+    include_obfuscation: bool | None = None
+
+
+class ChatBody(Body):
+    """A chat completion's body. Fields that change nothing here are accepted and left alone."""
+
+    model: str
+    messages: tuple[Message, ...]
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+    stop: str | tuple[str, ...] | None = None
+    n: int | None = None
+    seed: int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    tools: tuple[ToolDefinition, ...] | None = None
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: TextForm | JsonForm | SchemaForm | None = None
+    # Accepted, without an effect here.
+    user: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    store: bool | None = None
+    service_tier: str | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+    prediction: dict[str, Any] | None = None
+    # What this server cannot do: refused by name.
+    modalities: tuple[str, ...] | None = None
+    audio: Any = None
+    web_search_options: Any = None
+    functions: Any = None
+    function_call: Any = None
+    moderation: Any = None
+    # Settings of this engine that OpenAI's has not, by the names that other servers gave them.
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None

@@ -1,0 +1,179 @@
+"""Reads one request's events as the steps of its answer. Pure: events in, values out.
+
+A family's projection turns these steps into its own chunks. So no family reads a log by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inference.protocol.events import (
+    AnyEvent,
+    CacheLookedUp,
+    ContextAssembled,
+    GenerationFinished,
+    PromptTokenized,
+    RequestAccepted,
+    RequestCancelled,
+    RequestFailed,
+    RequestFinished,
+    TextReleased,
+    TextWithheld,
+    TokenSampled,
+)
+from inference.protocol.request import FinishReason, SamplingParams, Usage
+from inference.protocol.tool_calls import Splitter
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The prompt is known."""
+
+    num_prompt_tokens: int
+
+
+@dataclass(frozen=True)
+class CacheKnown:
+    """The engine has looked the prompt up in its prefix cache."""
+
+    num_cached_tokens: int
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text of the answer, with the tokens that it ends."""
+
+    text: str
+    tokens: tuple[TokenSampled, ...] = ()
+
+
+@dataclass(frozen=True)
+class CallBegun:
+    """The model calls a tool."""
+
+    index: int
+    """Calls count from 0 through the answer."""
+    name: str
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A stretch of a call's arguments, which are JSON."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The answer is complete."""
+
+    finish_reason: FinishReason
+    stop_text: str | None
+    """The client's stop text that ended it; None: another reason did."""
+    is_window_full: bool
+    """It ended because the model's window was full, and not by `max_tokens`."""
+    has_calls: bool
+    usage: Usage
+    is_cancelled: bool
+
+
+@dataclass(frozen=True)
+class Failed:
+    """There is no answer, or only the part that came."""
+
+    code: str
+    message: str
+
+
+Step = Begun | CacheKnown | Text | CallBegun | Arguments | Ended | Failed
+
+
+class AnswerReader:
+    """Folds the events of one request, in order."""
+
+    def __init__(self) -> None:
+        self._params = SamplingParams()
+        self._window_room: int | None = None
+        self._splitter: Splitter | None = None
+        self._num_calls = 0
+        self._pieces: list[bytes] = []
+        self._waiting: list[TokenSampled] = []
+        self._num_shown_bytes = 0
+        self._num_released = 0
+        self._is_cancelled = False
+        self._usage = Usage()
+
+    def feed(self, events: Iterable[AnyEvent]) -> list[Step]:
+        """Return the steps that the events tell of."""
+        return [step for event in events for step in self._steps(event)]
+
+    def _steps(self, event: AnyEvent) -> list[Step]:
+        match event:
+            case RequestAccepted(params=params):
+                self._params = params
+                self._splitter = None if params.tool_calls is None else Splitter()
+            case ContextAssembled(window=window, num_prompt_tokens=num):
+                self._window_room = window - num
+            case PromptTokenized(ids=ids):
+                return [Begun(len(ids))]
+            case CacheLookedUp(num_cached_tokens=num):
+                return [CacheKnown(num)]
+            case TokenSampled():
+                self._pieces.append(event.piece)
+                self._waiting.append(event)
+            case TextReleased(text=text, num_tokens=num):
+                return self._released(text, num)
+            case TextWithheld():
+                self._splitter = None
+            case RequestCancelled():
+                self._is_cancelled = True
+            case GenerationFinished(usage=usage):
+                self._usage = usage
+            case RequestFinished(finish_reason=reason, usage=usage):
+                return [*self._rest(), self._ended(reason, usage)]
+            case RequestFailed(code=code, message=message):
+                return [*self._rest(), Failed(code, message)]
+        return []
+
+    def _released(self, text: str, num_tokens: int) -> list[Step]:
+        self._num_shown_bytes += len(text.encode())
+        num_new = max(0, num_tokens - self._num_released)
+        self._num_released = max(num_tokens, self._num_released)
+        tokens, self._waiting = tuple(self._waiting[:num_new]), self._waiting[num_new:]
+        if self._splitter is None:
+            return [Text(text, tokens)]
+        return self._split(self._splitter, text, tokens)
+
+    def _split(self, splitter: Splitter, text: str, tokens: tuple[TokenSampled, ...]) -> list[Step]:
+        steps: list[Step] = []
+        for piece in splitter.feed(text):
+            if piece.kind == "text":
+                steps.append(Text(piece.text, tokens))
+                tokens = ()
+            elif piece.kind == "name":
+                steps.append(CallBegun(self._num_calls, piece.text))
+                self._num_calls += 1
+            else:
+                steps.append(Arguments(self._num_calls - 1, piece.text))
+        return steps
+
+    def _rest(self) -> list[Step]:
+        return [Text(piece.text) for piece in self._splitter.end()] if self._splitter else []
+
+    def _ended(self, reason: FinishReason, usage: Usage) -> Ended:
+        room = self._window_room
+        return Ended(
+            finish_reason=reason,
+            stop_text=self._stop_text() if reason == "stop" else None,
+            is_window_full=reason == "length" and room is not None and room < self._params.max_tokens,
+            has_calls=self._num_calls > 0,
+            usage=usage,
+            is_cancelled=self._is_cancelled,
+        )
+
+    def _stop_text(self) -> str | None:
+        """The stop text at the place where the shown text ends."""
+        hidden = b"".join(self._pieces)[self._num_shown_bytes :].decode(errors="replace")
+        return next((text for text in self._params.stop if hidden.startswith(text)), None)

@@ -1,0 +1,70 @@
+"""Messages of any family as the model's messages: texts of one role in a row are parts of one message.
+
+Knows nothing of a family's forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.protocol.request import MAX_MESSAGE_BYTES
+from inference.protocol.tool_calls import Tool
+from webapp.context.assemble import SourceMessage
+from webapp.context.tools import definitions
+from webapp.gateway.errors import ApiError
+
+TOOLS = "tools"
+"""Source of the tools' definitions."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One text of a client's message."""
+
+    role: str
+    text: str
+    place: str
+    """Its place in the body, such as `messages[2]`; texts of one message have the same."""
+    is_joined: bool = False
+    """A line break is enough between it and the text before, also of another message: results of several calls."""
+
+
+def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMessage, ...]:
+    """Return the model's messages. The tools' definitions follow the system prompt. Raises ApiError."""
+    num_system = next((index for index, each in enumerate(said) if each.role != "system"), len(said))
+    found: list[SourceMessage] = []
+    for index, each in enumerate(said):
+        if index == num_system and tools:
+            _add_tools(found, tools)
+        _check(each)
+        before = said[index - 1] if index else None
+        is_continued = bool(found) and found[-1].role == each.role
+        text = _separator(before, each) + each.text if is_continued else each.text
+        found.append(SourceMessage(each.role, text, f"api:{each.place}", is_continued))
+    if tools and num_system == len(said):
+        _add_tools(found, tools)
+    return tuple(found)
+
+
+def _add_tools(found: list[SourceMessage], tools: Sequence[Tool]) -> None:
+    text = definitions(tools)
+    found.append(SourceMessage("system", "\n\n" + text if found else text, TOOLS, bool(found), "tools"))
+
+
+def _separator(before: Said | None, each: Said) -> str:
+    if before is None or before.place == each.place:
+        return ""
+    return "\n" if before.is_joined and each.is_joined else "\n\n"
+
+
+def _check(said: Said) -> None:
+    if "\x00" in said.text:
+        raise ApiError(400, "invalid", "The text has a NUL character; remove it.", said.place)
+    try:
+        size = len(said.text.encode())
+    except UnicodeEncodeError:
+        raise ApiError(400, "invalid", "The text has half a surrogate pair. Send valid Unicode.", said.place) from None
+    if size > MAX_MESSAGE_BYTES:
+        message = f"The text has {size:,} bytes; the limit is {MAX_MESSAGE_BYTES:,}. Shorten it."
+        raise ApiError(413, "too_large", message, said.place)

@@ -1,0 +1,125 @@
+"""The events of a call's requests as they come, merged. Knows nothing of what is made of them.
+
+A client that goes away ends its requests. Those of a background call go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
+from redis.exceptions import RedisError
+
+from inference.eventlog.entry import BEGINNING
+from inference.protocol.codec import decode_frame
+from inference.protocol.events import TERMINAL, AnyEvent
+from webapp.lifecycle.stop import stop
+from webapp.requests.models import Request
+from webapp.stream.frames import Again, Unreadable, frames
+from webapp.stream.hub import Overflow
+
+logger = logging.getLogger(__name__)
+
+SILENCE_S = 15.0
+_RETRY_S = 0.5
+_PATIENCE_S = 30.0
+"""Longest time without a frame while Redis cannot be reached."""
+_AHEAD = 8
+"""Frames that are read ahead of a client that takes none."""
+
+
+class Lost(Exception):
+    """The events cannot be read any further; the message says why."""
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """Events of one of the requests."""
+
+    index: int
+    events: Sequence[AnyEvent]
+
+
+async def relay(requests: Sequence[Request], is_background: bool = False) -> AsyncGenerator[Arrived | None, None]:
+    """Yield the events of all requests until each has ended, and None after each SILENCE_S without any. Raises Lost.
+
+    Stops the requests that have not ended where the generator is closed or cancelled, unless they run in the
+    background.
+    """
+    queue: asyncio.Queue[Arrived | Lost] = asyncio.Queue(_AHEAD)
+    tasks = [asyncio.create_task(_Reader(index, each, queue).run()) for index, each in enumerate(requests)]
+    is_open = set(range(len(requests)))
+    try:
+        while is_open:
+            try:
+                async with asyncio.timeout(SILENCE_S):
+                    item = await queue.get()
+            except TimeoutError:
+                yield None
+                continue
+            if isinstance(item, Lost):
+                raise item
+            if any(isinstance(event, TERMINAL) for event in item.events):
+                is_open.discard(item.index)
+            yield item
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if is_open and not is_background:
+            await asyncio.shield(asyncio.ensure_future(_stop([requests[index] for index in sorted(is_open)])))
+
+
+class _Reader:
+    """Reads one request's events into the queue. Goes on after the last frame where Redis was away for a while."""
+
+    def __init__(self, index: int, request: Request, queue: asyncio.Queue[Arrived | Lost]) -> None:
+        self._index = index
+        self._request = request
+        self._queue = queue
+        self._after = BEGINNING
+        self._read_at = time.monotonic()
+
+    async def run(self) -> None:
+        try:
+            while not await self._read():
+                await asyncio.sleep(_RETRY_S)
+        except (Lost, Unreadable) as error:
+            await self._queue.put(Lost(str(error)))
+
+    async def _read(self) -> bool:
+        """Return whether the last event came. Raises Lost, Unreadable."""
+        try:
+            async with aclosing(frames(self._request, self._after)) as source:
+                async for frame in source:
+                    if isinstance(frame, Again):
+                        raise Lost("The log of this answer was lost. Send the request again.")
+                    await self._queue.put(Arrived(self._index, decode_frame(frame.json).events))
+                    self._after, self._read_at = frame.mark, time.monotonic()
+            return True
+        except Overflow:
+            return False
+        except RedisError as error:
+            if time.monotonic() > self._read_at + _PATIENCE_S:
+                raise Lost("The answer cannot be read, as a part of the server is away. Try again.") from error
+            return False
+
+
+async def _stop(requests: Sequence[Request]) -> None:
+    """Stop requests that no client waits for. One that cannot be stopped now ends by itself."""
+
+    def run() -> None:
+        close_old_connections()
+        for request in requests:
+            try:
+                stop(request)
+            except RedisError as error:
+                logger.warning("%s could not be stopped: %s", request.pk, error)
+
+    await sync_to_async(run, thread_sensitive=False)()

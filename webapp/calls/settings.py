@@ -1,0 +1,35 @@
+"""The settings of a call: what a client gives, over the model's own. Knows nothing of a family's forms."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import msgspec
+
+from inference.protocol.request import SamplingParams
+from webapp.registry.offered import chosen, find
+from webapp.requests import services
+from webapp.requests.params import checked_params
+
+MAX_ANSWERS = 8
+_NUM_SEEDS = 2**53
+
+
+def settings_of(model: str, given: dict[str, Any], num_answers: int = 1) -> tuple[SamplingParams, ...]:
+    """Return the settings of each answer. given: fields of SamplingParams; None stands for the model's own value.
+
+    Without `max_tokens` an answer may fill the window. Answers differ in their seed. Raises ApiError, UnknownModel.
+    """
+    row = find(chosen(model))
+    assert row is not None
+    own = msgspec.structs.replace(services.model_entry(row).default_params, max_tokens=_window(model))
+    params = msgspec.structs.replace(own, **{name: value for name, value in given.items() if value is not None})
+    checked_params(params, model)
+    first = secrets.randbelow(_NUM_SEEDS) if params.seed is None else params.seed
+    return tuple(msgspec.structs.replace(params, seed=(first + number) % _NUM_SEEDS) for number in range(num_answers))
+
+
+def _window(model: str) -> int:
+    found = services.loaded_or_none(model)
+    return SamplingParams().max_tokens if found is None else found.window
