@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView, PasswordChangeView
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
 
 from webapp.accounts.throttle import SignInThrottle
@@ -41,10 +41,6 @@ from webapp.api import (
 )
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
-from webapp.api.families.family import Family
-from webapp.api.families.family import view as family_view
-from webapp.api.openai.chat_views import create_chat
-from webapp.api.openai.errors import response as openai_error
 from webapp.api.requests import READ_ANY
 from webapp.api.sign_in import SignInPage
 from webapp.api.traces import collection, imports, reading, retention, saved, shares, site_retention, storage, traces
@@ -54,8 +50,6 @@ from webapp.stream.sse import events
 handler400 = "webapp.gateway.errors.bad_request"
 handler404 = "webapp.gateway.errors.page_not_found"
 handler500 = "webapp.gateway.faults.server_error"
-
-_OPENAI = Family("openai", "x-request-id", lambda refusal, _: openai_error(refusal))
 
 _TABLES = [
     path("tables/", admin.site.admin_view(admin.site.index), name="index"),
@@ -196,7 +190,8 @@ urlpatterns = [
     path("api/learn/checks", api(POST=learn.check_text)),
     path("api/learn/simulations", api(POST=learn.simulate)),
     path("api/learn/experiments", api(POST=learn.experiment)),
-    path("v1/chat/completions", family_view(_OPENAI, POST=create_chat)),
+    path("v1/", include("webapp.api.openai.urls")),
+    path("v1/", include("webapp.api.anthropic.urls")),
     path("accounts/login/", SignInPage.as_view(throttle=SignInThrottle()), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("accounts/password/", PasswordChangeView.as_view(template_name="password.html", success_url="/account")),

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from webapp.gateway.structs import Body
+import msgspec
 
 
-class TextPart(Body, tag="text"):
+class Shape(msgspec.Struct, forbid_unknown_fields=True):
+    """Base of what a client sends. An unknown field is refused by its name, as OpenAI does."""
+
+
+class TextPart(Shape, tag="text"):
     text: str
 
 
-class RefusalPart(Body, tag="refusal"):
+class RefusalPart(Shape, tag="refusal"):
     refusal: str
 
 
-class ImagePart(Body, tag="image_url"):
+class ImagePart(Shape, tag="image_url"):
     image_url: Any
 
 
-class AudioPart(Body, tag="input_audio"):
+class AudioPart(Shape, tag="input_audio"):
     input_audio: Any
 
 
-class FilePart(Body, tag="file"):
+class FilePart(Shape, tag="file"):
     file: Any
 
 
@@ -31,12 +35,12 @@ Part = TextPart | RefusalPart | ImagePart | AudioPart | FilePart
 Content = str | tuple[Part, ...] | None
 
 
-class CalledFunction(Body):
+class CalledFunction(Shape):
     name: str
     arguments: str
 
 
-class ToolCall(Body):
+class ToolCall(Shape):
     id: str
     function: CalledFunction
     type: Literal["function"] = "function"
@@ -44,22 +48,22 @@ class ToolCall(Body):
     """Some clients send back what a stream gave them."""
 
 
-class SystemMessage(Body, tag="system", tag_field="role"):
+class SystemMessage(Shape, tag="system", tag_field="role"):
     content: Content
     name: str | None = None
 
 
-class DeveloperMessage(Body, tag="developer", tag_field="role"):
+class DeveloperMessage(Shape, tag="developer", tag_field="role"):
     content: Content
     name: str | None = None
 
 
-class UserMessage(Body, tag="user", tag_field="role"):
+class UserMessage(Shape, tag="user", tag_field="role"):
     content: Content
     name: str | None = None
 
 
-class AssistantMessage(Body, tag="assistant", tag_field="role"):
+class AssistantMessage(Shape, tag="assistant", tag_field="role"):
     content: Content = None
     tool_calls: tuple[ToolCall, ...] | None = None
     refusal: str | None = None
@@ -69,7 +73,7 @@ class AssistantMessage(Body, tag="assistant", tag_field="role"):
     function_call: Any = None
 
 
-class ToolMessage(Body, tag="tool", tag_field="role"):
+class ToolMessage(Shape, tag="tool", tag_field="role"):
     content: Content
     tool_call_id: str
     name: str | None = None
@@ -78,52 +82,52 @@ class ToolMessage(Body, tag="tool", tag_field="role"):
 Message = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
 
 
-class FunctionDefinition(Body):
+class FunctionDefinition(Shape):
     name: str
     description: str | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
 
 
-class ToolDefinition(Body):
+class ToolDefinition(Shape):
     function: FunctionDefinition
     type: Literal["function"] = "function"
 
 
-class NamedFunction(Body):
+class NamedFunction(Shape):
     name: str
 
 
-class NamedTool(Body):
+class NamedTool(Shape):
     function: NamedFunction
     type: Literal["function"] = "function"
 
 
-class SchemaFormat(Body):
+class SchemaFormat(Shape):
     name: str
     schema: dict[str, Any] | None = None
     description: str | None = None
     strict: bool | None = None
 
 
-class TextForm(Body, tag="text"):
+class TextForm(Shape, tag="text"):
     pass
 
 
-class JsonForm(Body, tag="json_object"):
+class JsonForm(Shape, tag="json_object"):
     pass
 
 
-class SchemaForm(Body, tag="json_schema"):
+class SchemaForm(Shape, tag="json_schema"):
     json_schema: SchemaFormat
 
 
-class StreamOptions(Body):
+class StreamOptions(Shape):
     include_usage: bool = False
     include_obfuscation: bool | None = None
 
 
-class ChatBody(Body):
+class ChatBody(Shape):
     """A chat completion's body. Fields that change nothing here are accepted and left alone."""
 
     model: str
