@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment, SegmentKind
+from inference.protocol.request import KeptTTL
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt
 from inference.tokenization.tokenizer import Tokenizer
 
@@ -23,6 +24,8 @@ class SourceMessage:
     """True: it is the next part of the message before."""
     kind: SegmentKind | None = None
     """Its kind where its maker knows it; None: its place decides."""
+    breakpoint: KeptTTL | None = None
+    """The client wants the prompt up to its end kept in the cache for this time."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
                 end=segment.end,
                 source=message.source if message else "template",
                 text=segment.text,
+                breakpoint=message.breakpoint if message else None,
             )
         )
     return segments

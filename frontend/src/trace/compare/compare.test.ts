@@ -70,7 +70,6 @@ function request({
             num_cached_tokens: 2 * hits.filter(Boolean).length,
             saved_us: null,
             num_timed_tokens: null,
-            ttl: "none",
           } as Partial<CacheLookedUp>,
         ]),
     ...before,
