@@ -16,6 +16,7 @@ from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.idempotency import Key
+from webapp.keys.keys import check_scope
 from webapp.lifecycle.admission import admit, check_places
 from webapp.lifecycle.start import Arrival, start, take_back
 from webapp.limits.refusal import Refused
@@ -116,7 +117,7 @@ def begin(
     key: Key | None = None,
 ) -> list[Message]:
     """Save the requests and the messages that will show their answers, then start the requests.
-    Raises NotOffered, Refused, QueueUnavailable, RedisError. Under a key it is called by `once`.
+    Raises NotOffered, OutOfScope, Refused, QueueUnavailable, RedisError. Under a key it is called by `once`.
 
     All requests are of one model. A new question is saved with them. Reads come before the write lock.
     """
@@ -128,6 +129,7 @@ def begin(
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
     model = requests[0].model
     check_offered(model)
+    check_scope(arrival.api_key, "chat", model)
     try:
         check_places(model, len(requests))
         with transaction.atomic():
@@ -154,7 +156,7 @@ def begin(
 def _record_refusals(requests: list[Request], code: str) -> None:
     """Count requests that leave no row of their own."""
     for request in requests:
-        record_refusal(request.user_id, request.surface, request.model, code)
+        record_refusal(request.user_id, request.surface, request.model, code, request.key_id)
 
 
 def _request(
@@ -162,6 +164,7 @@ def _request(
 ) -> Request:
     return Request(
         user_id=conversation.user_id,
+        key=arrival.api_key,
         surface=arrival.surface,
         model=conversation.model,
         title=_beginning(question.user_text, _REQUEST_TITLE_CHARS),
