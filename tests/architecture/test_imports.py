@@ -77,7 +77,7 @@ SITE: dict[str, set[str]] = {
     "webapp.presets": set(),
     "webapp.safety": {"audit"},
     "webapp.registry": {"audit", "billing"},
-    "webapp.keys": {"gateway", "registry"},
+    "webapp.keys": {"audit", "gateway", "registry"},
     "webapp.requests": {"gateway", "context", "keys", "registry", "safety"},
     "webapp.traces": {"audit", "context", "gateway", "requests"},
     "webapp.usage": {"audit", "billing", "gateway", "postgres", "requests"},
@@ -115,7 +115,7 @@ SITE: dict[str, set[str]] = {
     "webapp.reruns": {"context", "gateway", "lifecycle", "limits", "registry", "requests"},
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
-    "webapp.stream": {"accounts", "gateway", "requests", "traces"},
+    "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
         "accounts",

@@ -19,7 +19,7 @@ from webapp.keys.reach import features_for
 
 logger = logging.getLogger(__name__)
 
-_OWN, _FAMILIES = "/api/", "/v1/"
+OWN, FAMILIES = "/api/", "/v1/"
 _NEEDS_SIGN_IN = "A key does not do this. Sign in with a browser, and do it there."
 
 
@@ -31,9 +31,9 @@ class UseKey(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
-        is_own = request.path.startswith(_OWN)
+        is_own = request.path.startswith(OWN)
         request.api_key = request.key_refused = None  # type: ignore[attr-defined]
-        if not is_own and not request.path.startswith(_FAMILIES):
+        if not is_own and not request.path.startswith(FAMILIES):
             return None
         try:
             key = _key_of(request)
@@ -52,7 +52,7 @@ class UseKey(MiddlewareMixin):
     def process_view(self, request: HttpRequest, view: Any, _args: Any, _named: Any) -> HttpResponseBase | None:
         """Refuse a key what only a sign-in may do."""
         key = key_of(request)
-        if key is None or not request.path.startswith(_OWN):
+        if key is None or not request.path.startswith(OWN):
             return None
         needed = features_for(request.resolver_match.route if request.resolver_match else "", request.method or "")
         if not needed:
