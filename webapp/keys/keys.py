@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from webapp.audit.log import record
 from webapp.keys import secrets
 from webapp.keys.models import FEATURES, MAX_NAME_CHARS, ApiKey, Feature
 from webapp.registry.models import RegisteredModel
@@ -85,6 +86,7 @@ def create(
         if live(ApiKey.objects.filter(user_id=user_id)).count() >= MAX_LIVE:
             raise TooManyKeys
         key.save(force_insert=True)
+        record(key.user, "made a key of", {}, {"key": key.prefix})
     return New(key, secret.text)
 
 
@@ -103,11 +105,13 @@ def find(secret: str) -> ApiKey:
     return key
 
 
-def revoke(key: ApiKey) -> bool:
-    """Let the key work no more; return whether it was not revoked before."""
+def revoke(key: ApiKey, reason: str = "") -> None:
+    """Let the key work no more; does nothing where it was revoked before. reason: an operator's own."""
     now = timezone.now()
+    with transaction.atomic():
+        if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
+            record(key.user, "revoked a key of", {"key": key.prefix}, {}, reason)
     key.revoked_at = key.revoked_at or now
-    return ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now) > 0
 
 
 def may(key: ApiKey, feature: Feature, model: str | None = None) -> bool:
@@ -134,9 +138,9 @@ def live(keys: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
     return keys.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), revoked_at=None)
 
 
-def live_ids(ids: Collection[int]) -> set[int]:
+def live_ids(ids: Iterable[int]) -> set[int]:
     """Of these keys, those that work now."""
-    return set(live(ApiKey.objects.filter(pk__in=ids, user__is_active=True)).values_list("pk", flat=True))
+    return set(live(ApiKey.objects.filter(pk__in=list(ids), user__is_active=True)).values_list("pk", flat=True))
 
 
 def checked_name(text: str) -> str:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from auditlog.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -74,9 +75,12 @@ def test_one_query_finds_a_key_with_its_user() -> None:
 
 def test_a_revocation_counts_once() -> None:
     key = new_key().key
-    assert revoke(key) and not revoke(key)
+    revoke(key)
     at = ApiKey.objects.get().revoked_at
-    assert at is not None and at == key.revoked_at
+    revoke(ApiKey.objects.get())
+    assert at is not None and at == key.revoked_at == ApiKey.objects.get().revoked_at
+    told = LogEntry.objects.order_by("pk").values_list("additional_data__action", flat=True)
+    assert [each for each in told if each] == ["made a key of", "revoked a key of"]
 
 
 def test_use_is_noted_once_a_minute() -> None:

@@ -99,6 +99,12 @@ def test_use_is_recorded() -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
+        ("get", "/api/keys"),
+        ("post", "/api/keys"),
+        ("patch", "/api/keys/1"),
+        ("delete", "/api/keys/1"),
+        ("get", "/api/users/1/keys"),
+        ("post", "/api/users/1/keys/1/revoke"),
         ("get", "/api/account/sign-ins"),
         ("delete", "/api/account/sign-ins/x"),
         ("get", "/api/account/data"),
