@@ -19,7 +19,7 @@ from tests.webapp.keys.programs import new_key, program
 from tests.webapp.registered import CONFIGURED, beat, registered
 from webapp.keys.keys import New
 from webapp.lifecycle.settle import settle
-from webapp.limits import rules
+from webapp.limits.models import Rule
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.reruns.advance import advance
@@ -90,7 +90,7 @@ def test_another_answer_carries_the_key_of_its_own_call(new: New) -> None:
 
 
 def test_a_refusal_is_recorded_with_the_key(new: New) -> None:
-    rules.change(new.key.user, is_stopped=True, stop_reason="")
+    Rule.objects.create(user=new.key.user, is_stopped=True)
     assert send(program(new.secret)).status_code == 403
     record = UsageRecord.objects.get()
     assert (record.status, record.key) == ("refused", new.key)
