@@ -8,6 +8,8 @@ import msgspec
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
+from webapp.keys.keys import check_scope
+from webapp.keys.models import Feature
 from webapp.lifecycle.begin import begin as begin_requests
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import Key, once
@@ -15,14 +17,6 @@ from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
 
 _TITLE_CHARS = 200
-
-
-@dataclass(frozen=True)
-class Caller:
-    """The user of a call, and the key by which it came."""
-
-    user_id: int
-    key_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,17 +38,19 @@ class Begun:
     """An earlier call under the same Idempotency-Key began them."""
 
 
-def begin(call: Call, caller: Caller, arrival: Arrival, key: Key | None) -> Begun:
+def begin(call: Call, user_id: int, arrival: Arrival, key: Key | None, feature: Feature = "chat") -> Begun:
     """Begin the requests of a call, or find those that an earlier call under its key began.
 
-    Raises KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
+    feature: that which an API key needs. Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable,
+    RedisError.
     """
-    done = once(key, lambda: _begin(call, caller, arrival, key), _found)
+    check_scope(arrival.api_key, feature, call.model)
+    done = once(key, lambda: _begin(call, user_id, arrival, key), _found)
     return Begun(done.made, done.is_repeat)
 
 
-def _begin(call: Call, caller: Caller, arrival: Arrival, key: Key | None) -> list[Request]:
-    requests = [_request(call, params, caller, arrival) for params in call.params]
+def _begin(call: Call, user_id: int, arrival: Arrival, key: Key | None) -> list[Request]:
+    requests = [_request(call, params, user_id, arrival) for params in call.params]
     begin_requests(requests, call.params, arrival, key)
     return requests
 
@@ -64,9 +60,10 @@ def _found(ids: list[str]) -> list[Request] | None:
     return [found[each] for each in ids] if len(found) == len(ids) else None
 
 
-def _request(call: Call, params: SamplingParams, caller: Caller, arrival: Arrival) -> Request:
+def _request(call: Call, params: SamplingParams, user_id: int, arrival: Arrival) -> Request:
     return Request(
-        user_id=caller.user_id,
+        user_id=user_id,
+        key=arrival.api_key,
         surface=arrival.surface,
         model=call.model,
         title=_title(call.messages),

@@ -279,6 +279,25 @@ test("two models share no cache", () => {
   expect(cacheSentence(contextDiff(a, b)!, a, b, AB)).toContain("of different models, which share no cache");
 });
 
+test("two users share no cache; a key is known to be no other user", () => {
+  const checked = (principal: string) => ({
+    type: "gateway.checked",
+    at: 0,
+    principal,
+    limits: [],
+    duration_us: 1,
+  });
+  const asked = (principal: string, more: Told = {}) =>
+    request({ ...more, before: [checked(principal)] as AnyEvent[] });
+  const words = (one: string, other: string) =>
+    cacheWords(asked(one), asked(other, { acceptedAt: 10 ** 6, hits: [true, true] }));
+  expect(words("user:1", "user:2")).toContain("of different users, who share no cache");
+  for (const other of ["user:1", "key:sg-abcdefgh"])
+    expect(words("user:1", other)).toBe(
+      cacheWords(request({}), request({ acceptedAt: 10 ** 6, hits: [true, true] })),
+    );
+});
+
 test("tokens of different tokenizers are compared by their bytes", () => {
   const [a, other] = [request({ answer: [10, 11] }), request({ answer: [70, 71] })];
   const b = by(other, "big", "w");
