@@ -1,0 +1,51 @@
+"""Errors in Anthropic's form. Knows nothing of their causes."""
+
+from __future__ import annotations
+
+import msgspec
+from django.http import HttpResponse
+
+from webapp.gateway.answer import json_response
+from webapp.gateway.errors import ApiError
+
+_TYPES = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_TOO_LONG = "prompt is too long: "
+"""Clients that shorten a history look for these words."""
+
+
+class Error(msgspec.Struct):
+    """The reason of a refusal."""
+
+    type: str
+    message: str
+
+
+class ErrorAnswer(msgspec.Struct, tag="error", omit_defaults=True):
+    """The body of a refusal, and the event that ends a stream early."""
+
+    error: Error
+    request_id: str | None = None
+
+
+def error_of(refusal: ApiError, request_id: str | None = None) -> ErrorAnswer:
+    """Return the refusal in Anthropic's form."""
+    usual = "api_error" if refusal.status >= 500 else "invalid_request_error"
+    message = _TOO_LONG + refusal.message if refusal.code == "prompt_too_long" else refusal.message
+    return ErrorAnswer(Error(_TYPES.get(refusal.status, usual), message), request_id)
+
+
+def response(refusal: ApiError, request_id: str) -> HttpResponse:
+    answer = json_response(error_of(refusal, request_id), refusal.status)
+    if refusal.retry_after_s:
+        answer["Retry-After"] = str(refusal.retry_after_s)
+    return answer
