@@ -41,6 +41,8 @@ def error_of(refusal: ApiError, request_id: str | None = None) -> ErrorAnswer:
     """Return the refusal in Anthropic's form."""
     usual = "api_error" if refusal.status >= 500 else "invalid_request_error"
     message = _TOO_LONG + refusal.message if refusal.code == "prompt_too_long" else refusal.message
+    if refusal.field is not None and refusal.field not in message:
+        message = f"{refusal.field}: {message}"  # the form has no other place for it
     return ErrorAnswer(Error(_TYPES.get(refusal.status, usual), message), request_id)
 
 
