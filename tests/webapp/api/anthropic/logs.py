@@ -39,7 +39,12 @@ def begun(params: SamplingParams | None = None, window: int = 8192, has_cache: b
     """The events before the first text."""
     return [
         RequestAccepted(
-            at=0, request_id="req_a", surface="anthropic", model="m", params=params or SamplingParams(), accepted_unix_us=0
+            at=0,
+            request_id="req_a",
+            surface="anthropic",
+            model="m",
+            params=params or SamplingParams(),
+            accepted_unix_us=0,
         ),
         ContextAssembled(
             at=1, window=window, reserved_output=4, num_prompt_tokens=NUM_PROMPT, segments=(), dropped=(), duration_us=0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -78,7 +79,7 @@ def cut(draw: st.DrawFn, events: list[AnyEvent]) -> list[AnyEvent]:
         if isinstance(event, TextReleased):
             places = sorted(draw(st.sets(st.integers(0, len(event.text)), max_size=6)))
             bounds = [0, *places, len(event.text)]
-            pieces = [event.text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+            pieces = [event.text[start:end] for start, end in itertools.pairwise(bounds)]
             found += [msgspec.structs.replace(event, text=piece) for piece in pieces]
         else:
             found.append(event)
