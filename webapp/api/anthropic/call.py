@@ -19,6 +19,9 @@ _NAMES = {
     "params.stop": "stop_sequences",
 }
 
+_REFUSED = ("container", "mcp_servers", "compaction", "fallbacks", "fallback_credit_token")
+"""Fields for what this server cannot do."""
+
 
 @dataclass(frozen=True)
 class MessageCall:
@@ -41,7 +44,10 @@ def call_of(body: MessageBody) -> MessageCall:
 
 def prompt_of(body: PromptBody) -> ReadPrompt:
     """Raises ApiError."""
-    for name in ("container", "mcp_servers"):
+    if body.thread is not None:
+        message = "No conversation is kept here. Send all messages, without thread."
+        raise ApiError(400, "thread_unsupported_request", message, "thread")
+    for name in _REFUSED:
         if getattr(body, name, None) is not None:
             raise ApiError(400, "unsupported", f"{name} is not supported here. Leave it out.", name)
     if not isinstance(body.thinking, ThinkingOff | None):

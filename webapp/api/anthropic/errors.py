@@ -21,13 +21,22 @@ _TYPES = {
 }
 _TOO_LONG = "prompt is too long: "
 """Clients that shorten a history look for these words."""
+_CODES = {"thread_unsupported_request"}
+"""Codes of this site that are Anthropic's too."""
 
 
-class Error(msgspec.Struct):
+class Details(msgspec.Struct):
+    """The cause, for a client that knows what to do about it."""
+
+    error_code: str
+
+
+class Error(msgspec.Struct, omit_defaults=True):
     """The reason of a refusal."""
 
     type: str
     message: str
+    details: Details | None = None
 
 
 class ErrorAnswer(msgspec.Struct, tag="error", omit_defaults=True):
@@ -37,17 +46,24 @@ class ErrorAnswer(msgspec.Struct, tag="error", omit_defaults=True):
     request_id: str | None = None
 
 
+def status_of(refusal: ApiError) -> int:
+    """Return Anthropic's status. A server without a free place is overloaded; no limit of the client's is reached."""
+    return 529 if refusal.code == "overloaded" else refusal.status
+
+
 def error_of(refusal: ApiError, request_id: str | None = None) -> ErrorAnswer:
     """Return the refusal in Anthropic's form."""
-    usual = "api_error" if refusal.status >= 500 else "invalid_request_error"
+    status = status_of(refusal)
+    usual = "api_error" if status >= 500 else "invalid_request_error"
     message = _TOO_LONG + refusal.message if refusal.code == "prompt_too_long" else refusal.message
     if refusal.field is not None and refusal.field not in message:
         message = f"{refusal.field}: {message}"  # the form has no other place for it
-    return ErrorAnswer(Error(_TYPES.get(refusal.status, usual), message), request_id)
+    details = Details(refusal.code) if refusal.code in _CODES else None
+    return ErrorAnswer(Error(_TYPES.get(status, usual), message, details), request_id)
 
 
 def response(refusal: ApiError, request_id: str) -> HttpResponse:
-    answer = json_response(error_of(refusal, request_id), refusal.status)
+    answer = json_response(error_of(refusal, request_id), status_of(refusal))
     if refusal.retry_after_s:
         answer["Retry-After"] = str(refusal.retry_after_s)
     return answer

@@ -237,6 +237,9 @@ class PromptBody(Shape, kw_only=True):
     speed: Literal["standard", "fast"] | None = None
     # Refused by name.
     mcp_servers: Any = None
+    compaction: Any = None
+    thread: Any = None
+    """The conversation is to be kept by the server. A client that is refused sends all messages itself."""
 
 
 class MessageBody(PromptBody, kw_only=True):
@@ -251,8 +254,11 @@ class MessageBody(PromptBody, kw_only=True):
     service_tier: Literal["auto", "standard_only"] | None = None
     inference_geo: str | None = None
     diagnostics: Any = None
+    billing_policy: Any = None
     # Refused by name.
     container: Any = None
+    fallbacks: Any = None
+    fallback_credit_token: Any = None
 
 
 class CountBody(PromptBody, kw_only=True):

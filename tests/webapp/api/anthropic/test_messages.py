@@ -194,6 +194,7 @@ def test_tools_that_cannot_be_are_refused(tools: list[Any], told: str) -> None:
         ({"thinking": {"type": "enabled", "budget_tokens": 2000}}, "'m' does not think"),
         ({"thinking": {"type": "adaptive"}}, "'m' does not think"),
         ({"mcp_servers": []}, "mcp_servers is not supported"),
+        ({"thread": {"type": "create"}}, "Send all messages, without thread"),
         ({"system": [text("a", cache_control=KEEP)] * 5}, "4 blocks with cache_control at most; this one has 5"),
         (
             {"system": [text("a", cache_control=KEEP)], "cache_control": {"type": "ephemeral", "ttl": "1h"}},
