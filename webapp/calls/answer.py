@@ -66,6 +66,14 @@ class Arguments:
 
 
 @dataclass(frozen=True)
+class Withheld:
+    """The output guard stopped the rest of the answer."""
+
+    message: str
+    """For people, in place of the text."""
+
+
+@dataclass(frozen=True)
 class Ended:
     """The answer is complete."""
 
@@ -77,6 +85,8 @@ class Ended:
     has_calls: bool
     usage: Usage
     is_cancelled: bool
+    is_cache_known: bool = True
+    """False: a server elsewhere does not report its cached tokens."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ class Failed:
     message: str
 
 
-Step = Begun | CacheKnown | Text | CallBegun | Arguments | Ended | Failed
+Step = Begun | CacheKnown | Text | CallBegun | Arguments | Withheld | Ended | Failed
 
 
 class AnswerReader:
@@ -103,7 +113,7 @@ class AnswerReader:
         self._num_shown_bytes = 0
         self._num_released = 0
         self._is_cancelled = False
-        self._usage = Usage()
+        self._is_cache_known = True
 
     def feed(self, events: Iterable[AnyEvent]) -> list[Step]:
         """Return the steps that the events tell of."""
@@ -125,12 +135,13 @@ class AnswerReader:
                 self._waiting.append(event)
             case TextReleased(text=text, num_tokens=num):
                 return self._released(text, num)
-            case TextWithheld():
+            case TextWithheld(replacement=replacement):
                 self._splitter = None
+                return [Withheld(replacement)]
             case RequestCancelled():
                 self._is_cancelled = True
-            case GenerationFinished(usage=usage):
-                self._usage = usage
+            case GenerationFinished(is_cache_known=is_cache_known):
+                self._is_cache_known = is_cache_known
             case RequestFinished(finish_reason=reason, usage=usage):
                 return [*self._rest(), self._ended(reason, usage)]
             case RequestFailed(code=code, message=message):
@@ -171,6 +182,7 @@ class AnswerReader:
             has_calls=self._num_calls > 0,
             usage=usage,
             is_cancelled=self._is_cancelled,
+            is_cache_known=self._is_cache_known,
         )
 
     def _stop_text(self) -> str | None:

@@ -79,6 +79,10 @@ class Assembler:
             dropped=tuple(self._drop(message) for message in dropped),
         )
 
+    def num_tokens(self, messages: Sequence[SourceMessage]) -> int:
+        """Return the length of the prompt, of whatever size. Raises TemplateError, ValueError (lone surrogates)."""
+        return len(self._render(messages).ids)
+
     def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
         """Return a saved prompt, id by id, without today's template. Raises ContextTooLarge."""
         if len(prompt.ids) >= self._window:

@@ -65,8 +65,9 @@ def _grammar_problem(params: SamplingParams) -> Problem | None:
 
 
 def _nul_problem(params: SamplingParams) -> Problem | None:
-    breakers = {"dry_sequence_breakers": params.dry_sequence_breakers}
-    texts = breakers | {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
+    descriptions = [] if params.tool_calls is None else [tool.description for tool in params.tool_calls.tools]
+    lists = {"dry_sequence_breakers": params.dry_sequence_breakers, "tool_calls": descriptions}
+    texts = lists | {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
     places = ((name, (text or "").find("\x00")) for name, values in texts.items() for text in values)
     told = "has a NUL, which is invisible, as character {:,}; remove it"
     return next((Problem(name, told.format(place + 1)) for name, place in places if place >= 0), None)
