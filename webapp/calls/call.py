@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -11,7 +12,7 @@ from inference.protocol.request import SamplingParams
 from webapp.lifecycle.begin import begin as begin_requests
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import Key, once
-from webapp.requests.input import Messages, MessagesInput
+from webapp.requests.input import Messages, MessagesInput, PlainInput, RequestInput
 from webapp.requests.models import Request
 
 _TITLE_CHARS = 200
@@ -34,6 +35,20 @@ class Call:
     params: tuple[SamplingParams, ...]
     """One for each answer."""
 
+    @property
+    def inputs(self) -> tuple[RequestInput, ...]:
+        return (MessagesInput(self.messages, is_given=True),) * len(self.params)
+
+
+@dataclass(frozen=True)
+class PlainCall:
+    """Texts that the model goes on with, without its chat template."""
+
+    model: str
+    inputs: tuple[PlainInput, ...]
+    params: tuple[SamplingParams, ...]
+    """One for each input."""
+
 
 @dataclass(frozen=True)
 class Begun:
@@ -44,19 +59,26 @@ class Begun:
     """An earlier call under the same Idempotency-Key began them."""
 
 
-def begin(call: Call, caller: Caller, arrival: Arrival, key: Key | None) -> Begun:
+def begin(
+    call: Call | PlainCall,
+    caller: Caller,
+    arrival: Arrival,
+    key: Key | None,
+    save: Callable[[Sequence[Request]], None] = lambda _requests: None,
+) -> Begun:
     """Begin the requests of a call, or find those that an earlier call under its key began.
 
+    save: saves rows that hang on the requests, in the transaction that saves these.
     Raises KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
     """
-    done = once(key, lambda: _begin(call, caller, arrival, key), _found)
+
+    def work() -> list[Request]:
+        requests = [_request(call, *each, caller, arrival) for each in zip(call.inputs, call.params, strict=True)]
+        begin_requests(requests, call.params, arrival, key, save=lambda: save(requests))
+        return requests
+
+    done = once(key, work, _found)
     return Begun(done.made, done.is_repeat)
-
-
-def _begin(call: Call, caller: Caller, arrival: Arrival, key: Key | None) -> list[Request]:
-    requests = [_request(call, params, caller, arrival) for params in call.params]
-    begin_requests(requests, call.params, arrival, key)
-    return requests
 
 
 def _found(ids: list[str]) -> list[Request] | None:
@@ -64,13 +86,15 @@ def _found(ids: list[str]) -> list[Request] | None:
     return [found[each] for each in ids] if len(found) == len(ids) else None
 
 
-def _request(call: Call, params: SamplingParams, caller: Caller, arrival: Arrival) -> Request:
+def _request(
+    call: Call | PlainCall, given: RequestInput, params: SamplingParams, caller: Caller, arrival: Arrival
+) -> Request:
     return Request(
         user_id=caller.user_id,
         surface=arrival.surface,
         model=call.model,
-        title=_title(call.messages),
-        input=MessagesInput(call.messages, is_given=True),
+        title=_title(given.messages),
+        input=given,
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
     )

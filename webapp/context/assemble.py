@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment, SegmentKind
-from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt
+from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt, plain_prompt
 from inference.tokenization.tokenizer import Tokenizer
 
 _EXCERPT_CHARS = 200
@@ -75,6 +75,17 @@ class Assembler:
             segments=tuple(_segments(prompt, kept)),
             dropped=tuple(self._drop(message) for message in dropped),
         )
+
+    def plain(self, text: SourceMessage, ids: Sequence[int], max_tokens: int) -> Assembled:
+        """Return one text as the whole prompt, without the template. ids: its tokens; empty: they are made here.
+
+        Raises ContextTooLarge, ValueError (lone surrogates).
+        """
+        prompt = plain_prompt(self._tokenizer, text.content, ids)
+        reserved = min(max_tokens, self._window // 4)
+        if len(prompt.ids) > self._window - reserved:
+            raise self._all_too_large(len(prompt.ids), reserved)
+        return Assembled(prompt, self._window, reserved, tuple(_segments(prompt, [text])), dropped=())
 
     def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
         """Return a saved prompt, id by id, without today's template. Raises ContextTooLarge."""

@@ -16,7 +16,7 @@ from webapp.context.assemble import Assembled
 from webapp.lifecycle.packing import context_event, pack, served
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
-from webapp.requests.input import MessagesInput, SavedInput
+from webapp.requests.input import MessagesInput, PlainInput, SavedInput
 from webapp.requests.models import IMPORTED, Request
 
 
@@ -42,13 +42,13 @@ class Prepared:
 class Preparation:
     """Prepares one request."""
 
-    def __init__(self, request: Request, source: MessagesInput | SavedInput) -> None:
+    def __init__(self, request: Request, source: MessagesInput | PlainInput | SavedInput) -> None:
         """Raises CannotPrepare."""
         self._request = request
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
         self._messages = source.messages
-        self._is_given = isinstance(source, MessagesInput) and source.is_given
+        self._is_given = isinstance(source, PlainInput) or (isinstance(source, MessagesInput) and source.is_given)
         self._model = served(request.model)
 
     def run(self) -> Prepared:

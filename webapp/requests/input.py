@@ -1,4 +1,4 @@
-"""The input of a request, in one of four kinds: everything that the model needs. Knows nothing of preparation."""
+"""The input of a request, in one of five kinds: everything that the model needs. Knows nothing of preparation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,16 @@ class SavedInput(msgspec.Struct, frozen=True, tag_field="kind", tag="saved"):
     """The tokens with which the answer begins, where the saved request was a fork."""
 
 
-RequestInput = NoInput | MessagesInput | ForkInput | SavedInput
+class PlainInput(msgspec.Struct, frozen=True, tag_field="kind", tag="plain"):
+    """One text that the model goes on with, without its chat template."""
+
+    messages: Messages
+    """The text, as one message."""
+    ids: tuple[int, ...] = ()
+    """The text's tokens, where the client sent tokens; empty: it sent the text."""
+
+
+RequestInput = NoInput | MessagesInput | ForkInput | SavedInput | PlainInput
 
 
 def is_stepped(source: RequestInput) -> bool:

@@ -6,10 +6,17 @@ from django.urls import path
 
 from webapp.api.families.family import Family, view
 from webapp.api.openai.chat_views import create_chat
+from webapp.api.openai.completions_views import create_completion
+from webapp.api.openai.embeddings import create_embeddings
 from webapp.api.openai.errors import response
+from webapp.api.openai.models import list_models, show_model
 
 OPENAI = Family("openai", "x-request-id", lambda refusal, _request_id: response(refusal))
 
 urlpatterns = [
     path("chat/completions", view(OPENAI, POST=create_chat)),
+    path("completions", view(OPENAI, POST=create_completion)),
+    path("embeddings", view(OPENAI, POST=create_embeddings)),
+    path("models", view(OPENAI, GET=list_models)),
+    path("models/<path:model>", view(OPENAI, GET=show_model)),
 ]
