@@ -34,10 +34,12 @@ class Call:
     messages: Messages
     params: tuple[SamplingParams, ...]
     """One for each answer."""
+    may_drop: bool = False
+    """The client lets the oldest turns be dropped where the prompt does not fit."""
 
     @property
     def inputs(self) -> tuple[RequestInput, ...]:
-        return (MessagesInput(self.messages, is_given=True),) * len(self.params)
+        return (MessagesInput(self.messages, is_given=True, may_drop=self.may_drop),) * len(self.params)
 
 
 @dataclass(frozen=True)

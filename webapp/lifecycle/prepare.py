@@ -49,6 +49,7 @@ class Preparation:
         self._params = msgspec.convert(request.params, SamplingParams)
         self._messages = source.messages
         self._is_given = isinstance(source, PlainInput) or (isinstance(source, MessagesInput) and source.is_given)
+        self._may_drop = isinstance(source, MessagesInput) and (source.may_drop or not source.is_given)
         self._model = served(request.model)
 
     def run(self) -> Prepared:
@@ -87,7 +88,7 @@ class Preparation:
         return Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
 
     def _assemble(self) -> Assembled:
-        return pack(self._model, self._messages, self._params, may_drop=not self._is_given)
+        return pack(self._model, self._messages, self._params, may_drop=self._may_drop)
 
     def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
         return Prepared(self._in_order(checked, packed))

@@ -26,7 +26,9 @@ class MessagesInput(msgspec.Struct, frozen=True, tag_field="kind", tag="messages
     is_stepped: bool = False
     """The reader chooses each token."""
     is_given: bool = False
-    """An API client sends all messages with each request: none has been checked before, and none may be dropped."""
+    """An API client sends all messages with each request: none has been checked before."""
+    may_drop: bool = False
+    """The client of given messages lets the oldest turns be dropped. Without it none is."""
 
 
 class ForkInput(msgspec.Struct, frozen=True, tag_field="kind", tag="fork"):

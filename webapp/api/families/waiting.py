@@ -15,6 +15,7 @@ _STATUSES = {
     "invalid_grammar": 400,
     "grammar_too_complex": 400,
     "unsupported": 400,
+    "cancelled": 400,
     "overloaded": 529,
     "no_worker": 503,
     "queue_unavailable": 503,

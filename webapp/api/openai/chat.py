@@ -36,9 +36,11 @@ def call_of(body: ChatBody) -> Call:
 
 
 def renamed(error: ApiError, names: Mapping[str, str] = _NAMES) -> ApiError:
-    """The same error with the field's name in OpenAI's form. names: those that differ."""
-    field = None if error.field is None else names.get(error.field, error.field.removeprefix("params."))
-    return ApiError(error.status, error.code, error.message, field, error.retry_after_s)
+    """The same error with the field's name in OpenAI's form, also in its text. names: those that differ."""
+    own = (error.field or "").removeprefix("params.")
+    field = names.get(error.field or "", own) or None
+    message = f"{field}{error.message[len(own) :]}" if field and error.message.startswith(own) else error.message
+    return ApiError(error.status, error.code, message, field, error.retry_after_s)
 
 
 def _check(body: ChatBody) -> None:
