@@ -37,6 +37,7 @@ INSTALLED_APPS = [
     "webapp.traces",
     "webapp.probes",
     "webapp.reruns",
+    "webapp.calls",
     "webapp.billing",
     "webapp.usage",
     "webapp.demo",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -13,7 +14,7 @@ from webapp.keys.models import Feature
 from webapp.lifecycle.begin import begin as begin_requests
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import Key, once
-from webapp.requests.input import Messages, MessagesInput
+from webapp.requests.input import Messages, MessagesInput, PlainInput, RequestInput
 from webapp.requests.models import Request
 
 _TITLE_CHARS = 200
@@ -27,6 +28,22 @@ class Call:
     messages: Messages
     params: tuple[SamplingParams, ...]
     """One for each answer."""
+    may_drop: bool = False
+    """The client lets the oldest turns be dropped where the prompt does not fit."""
+
+    @property
+    def inputs(self) -> tuple[RequestInput, ...]:
+        return (MessagesInput(self.messages, is_given=True, may_drop=self.may_drop),) * len(self.params)
+
+
+@dataclass(frozen=True)
+class PlainCall:
+    """Texts that the model goes on with, without its chat template."""
+
+    model: str
+    inputs: tuple[PlainInput, ...]
+    params: tuple[SamplingParams, ...]
+    """One for each input."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +55,28 @@ class Begun:
     """An earlier call under the same Idempotency-Key began them."""
 
 
-def begin(call: Call, user_id: int, arrival: Arrival, key: Key | None, feature: Feature = "chat") -> Begun:
+def begin(
+    call: Call | PlainCall,
+    user_id: int,
+    arrival: Arrival,
+    key: Key | None,
+    feature: Feature = "chat",
+    save: Callable[[Sequence[Request]], None] = lambda _requests: None,
+) -> Begun:
     """Begin the requests of a call, or find those that an earlier call under its key began.
 
-    feature: that which an API key needs. Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable,
-    RedisError.
+    feature: that which an API key needs. save: saves rows that hang on the requests, in the transaction that saves
+    these. Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
     """
     check_scope(arrival.api_key, feature, call.model)
-    done = once(key, lambda: _begin(call, user_id, arrival, key), _found)
+
+    def work() -> list[Request]:
+        requests = [_request(call, *each, user_id, arrival) for each in zip(call.inputs, call.params, strict=True)]
+        begin_requests(requests, call.params, arrival, key, save=lambda: save(requests))
+        return requests
+
+    done = once(key, work, _found)
     return Begun(done.made, done.is_repeat)
-
-
-def _begin(call: Call, user_id: int, arrival: Arrival, key: Key | None) -> list[Request]:
-    requests = [_request(call, params, user_id, arrival) for params in call.params]
-    begin_requests(requests, call.params, arrival, key)
-    return requests
 
 
 def _found(ids: list[str]) -> list[Request] | None:
@@ -60,14 +84,16 @@ def _found(ids: list[str]) -> list[Request] | None:
     return [found[each] for each in ids] if len(found) == len(ids) else None
 
 
-def _request(call: Call, params: SamplingParams, user_id: int, arrival: Arrival) -> Request:
+def _request(
+    call: Call | PlainCall, given: RequestInput, params: SamplingParams, user_id: int, arrival: Arrival
+) -> Request:
     return Request(
         user_id=user_id,
         key=arrival.api_key,
         surface=arrival.surface,
         model=call.model,
-        title=_title(call.messages),
-        input=MessagesInput(call.messages, is_given=True),
+        title=_title(given.messages),
+        input=given,
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment, SegmentKind
 from inference.protocol.request import KeptTTL
-from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt
+from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt, plain_prompt
 from inference.tokenization.tokenizer import Tokenizer
 
 _EXCERPT_CHARS = 200
@@ -82,6 +82,17 @@ class Assembler:
     def num_tokens(self, messages: Sequence[SourceMessage]) -> int:
         """Return the length of the prompt, of whatever size. Raises TemplateError, ValueError (lone surrogates)."""
         return len(self._render(messages).ids)
+
+    def plain(self, text: SourceMessage, ids: Sequence[int], max_tokens: int) -> Assembled:
+        """Return one text as the whole prompt, without the template. ids: its tokens; empty: they are made here.
+
+        Raises ContextTooLarge, ValueError (lone surrogates).
+        """
+        prompt = plain_prompt(self._tokenizer, text.content, ids)
+        reserved = min(max_tokens, self._window // 4)
+        if len(prompt.ids) > self._window - reserved:
+            raise self._all_too_large(len(prompt.ids), reserved)
+        return Assembled(prompt, self._window, reserved, tuple(_segments(prompt, [text])), dropped=())
 
     def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
         """Return a saved prompt, id by id, without today's template. Raises ContextTooLarge."""
