@@ -38,6 +38,7 @@ def run(access: Access) -> Run:
             capture_output=True,
             text=True,
             timeout=240,
+            check=False,
         )
         assert ended.returncode == 0, ended.stderr
         return json.loads(ended.stdout)

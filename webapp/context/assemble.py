@@ -78,7 +78,7 @@ class Assembler:
 
     def num_tokens(self, messages: Sequence[SourceMessage]) -> int:
         """Return the length of the prompt, of whatever size. Raises TemplateError, ValueError (lone surrogates)."""
-        return len(self._render(messages).ids)
+        return self._template.num_tokens(_marked(messages))
 
     def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
         """Return a saved prompt, id by id, without today's template. Raises ContextTooLarge."""
@@ -94,7 +94,7 @@ class Assembler:
         )
 
     def _render(self, messages: Sequence[SourceMessage]) -> Prompt:
-        return self._template.render([ChatMessage(m.role, m.content, m.is_continued) for m in messages])
+        return self._template.render(_marked(messages))
 
     def _oldest_turns(self, messages: Sequence[SourceMessage], num_excess: int) -> list[SourceMessage]:
         """The fewest oldest whole turns (a user message and its answers) that free so many tokens."""
@@ -132,6 +132,10 @@ class Assembler:
             reason="the window is full; the oldest turns are left out first",
             text=message.content[:_EXCERPT_CHARS],
         )
+
+
+def _marked(messages: Sequence[SourceMessage]) -> list[ChatMessage]:
+    return [ChatMessage(each.role, each.content, each.is_continued) for each in messages]
 
 
 def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment]:
