@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from asgiref.sync import sync_to_async
@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 from inference.eventlog.entry import BEGINNING
 from inference.protocol.codec import decode_frame
 from inference.protocol.events import TERMINAL, AnyEvent
+from webapp.calls.call import Begun
 from webapp.lifecycle.stop import stop
 from webapp.requests.models import Request
 from webapp.stream.frames import Again, Unreadable, frames
@@ -74,6 +75,23 @@ async def relay(requests: Sequence[Request], is_background: bool = False) -> Asy
         await asyncio.gather(*tasks, return_exceptions=True)
         if is_open and not is_background:
             await asyncio.shield(asyncio.ensure_future(_stop([requests[index] for index in sorted(is_open)])))
+
+
+async def attended(begin: Callable[[], Begun]) -> Begun:
+    """Begin a call in a thread, and stop it where its client went away meanwhile. Raises what `begin` raises."""
+    beginning = asyncio.ensure_future(sync_to_async(begin)())
+    try:
+        return await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        await asyncio.shield(asyncio.ensure_future(_abandon(beginning)))
+        raise
+
+
+async def _abandon(beginning: asyncio.Future[Begun]) -> None:
+    with suppress(Exception):  # the call was refused
+        begun = await beginning
+        if not begun.is_repeat:
+            await _stop(begun.requests)
 
 
 class _Reader:
