@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,14 @@ Keep = Callable[[str, Callable[[], Arrays]], Arrays]
 """Returns the arrays of a key from where it keeps them, else as they are built."""
 
 MAX_TOKENS = 128
-"""Longest input of one embedding; longer texts are embedded sentence by sentence."""
+"""Longest input of one embedding for the classifier; longer texts are embedded sentence by sentence."""
+LONGEST = 256
+"""Most tokens that the model was trained to read at once."""
+NUM_DIMENSIONS = 384
 
 _PACK_SIZE = 8
-"""Texts computed at once, which bounds the memory of long ones to some 20 MB."""
+_PACK_TOKENS = 1024
+"""Texts and tokens computed at once, which bounds the memory to some 20 MB."""
 _PADDING = np.float32(-1e9)
 _FORM = "minilm 1"
 """Form of the kept arrays; raised when the graph or their choice changes."""
@@ -52,17 +56,24 @@ class MiniLM:
         self._words: Floats = arrays["words"]
         self._mean_word: Floats = arrays["mean_word"]
         self._positions: Floats = arrays["positions"]
-        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """Return unit vectors, [num_texts, 384] float32."""
-        encoded = [self._encode(text) for text in texts]
-        # Texts of similar length are packed together, so that little padding is computed.
-        order = sorted(range(len(texts)), key=lambda index: len(encoded[index]))
-        result = np.empty((len(texts), self._words.shape[1]), np.float32)
-        for start in range(0, len(order), _PACK_SIZE):
-            pack = order[start : start + _PACK_SIZE]
+        """Return unit vectors, [num_texts, 384] float32. A text is cut after MAX_TOKENS."""
+        return self.embed_ids([self._encode(text) for text in texts])
+
+    def ids(self, text: str) -> list[int]:
+        """Return the text's tokens, with the two that mark its ends. Not cut."""
+        # A lone surrogate cannot be tokenized; as U+FFFD it hides nothing around it.
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        found: list[int] = self._tokenizer.encode(whole).ids
+        return found
+
+    def embed_ids(self, encoded: Sequence[list[int]]) -> Floats:
+        """Return unit vectors of texts that are tokens already, of LONGEST tokens at most; [num_texts, 384] float32."""
+        result = np.empty((len(encoded), self._words.shape[1]), np.float32)
+        for pack in _packs([len(ids) for ids in encoded]):
             result[pack] = self._embed_pack([encoded[index] for index in pack])
         return result
 
@@ -71,10 +82,8 @@ class MiniLM:
         return _unit(np.stack([self._words[self._encode(text)].mean(axis=0) for text in texts]) - self._mean_word)
 
     def _encode(self, text: str) -> list[int]:
-        # A lone surrogate cannot be tokenized; as U+FFFD it hides nothing around it.
-        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        ids: list[int] = self._tokenizer.encode(whole).ids
-        return ids
+        ids = self.ids(text)
+        return ids if len(ids) <= MAX_TOKENS else [*ids[: MAX_TOKENS - 1], ids[-1]]
 
     def _embed_pack(self, pack: list[list[int]]) -> Floats:
         num_tokens = max(map(len, pack))
@@ -85,6 +94,18 @@ class MiniLM:
             mask[row, : len(ids)] = 0
         (hidden,) = self._session.run(["y"], {"x": x, "mask": mask})
         return _unit(np.stack([row[: len(ids)].mean(axis=0) for row, ids in zip(hidden, pack, strict=True)]))
+
+
+def _packs(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the texts to compute together. Those of similar length are, so that little padding is computed."""
+    pack: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda each: lengths[each]):
+        if pack and (len(pack) == _PACK_SIZE or (len(pack) + 1) * lengths[index] > _PACK_TOKENS):
+            yield pack
+            pack = []
+        pack.append(index)
+    if pack:
+        yield pack
 
 
 def _convert(folder: Path) -> Arrays:

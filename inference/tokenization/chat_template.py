@@ -180,6 +180,20 @@ class ChatTemplate:
         return builder.build(start)
 
 
+def plain_prompt(tokenizer: Tokenizer, text: str, ids: Sequence[int] = ()) -> Prompt:
+    """Return one text as a prompt without a template. ids: its tokens, which may be control tokens; empty: none given.
+
+    Raises ValueError (lone surrogates).
+    """
+    if not ids:
+        start = time.perf_counter_ns()
+        builder = _PromptBuilder(tokenizer)
+        builder.add_text(_Part(text, 0))
+        return builder.build(start)
+    special = [place for place, token in enumerate(ids) if tokenizer.is_special(token)]
+    return Prompt(list(ids), special, [PromptSegment(0, 0, len(ids), text)], lossy_bytes=0, encoding_us=0)
+
+
 class _PromptBuilder:
     """Collects runs of text between control tokens and encodes each run at once."""
 

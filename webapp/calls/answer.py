@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from inference.protocol.events import (
     AnyEvent,
     CacheLookedUp,
+    CacheStored,
     ContextAssembled,
     GenerationFinished,
     PromptTokenized,
@@ -22,7 +23,7 @@ from inference.protocol.events import (
     TextWithheld,
     TokenSampled,
 )
-from inference.protocol.request import FinishReason, SamplingParams, Usage
+from inference.protocol.request import FinishReason, KeptTTL, SamplingParams, Usage
 from inference.protocol.tool_calls import Splitter
 
 
@@ -38,6 +39,16 @@ class CacheKnown:
     """The engine has looked the prompt up in its prefix cache."""
 
     num_cached_tokens: int
+    has_breakpoints: bool = False
+    """The client wants parts of the prompt kept: what is not there yet will be written."""
+
+
+@dataclass(frozen=True)
+class CacheWritten:
+    """Blocks of the prompt were written to the cache at the client's wish."""
+
+    ttl: KeptTTL
+    num_tokens: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ class Failed:
     message: str
 
 
-Step = Begun | CacheKnown | Text | CallBegun | Arguments | Withheld | Ended | Failed
+Step = Begun | CacheKnown | CacheWritten | Text | CallBegun | Arguments | Withheld | Ended | Failed
 
 
 class AnswerReader:
@@ -108,6 +119,7 @@ class AnswerReader:
         self._window_room: int | None = None
         self._splitter: Splitter | None = None
         self._num_calls = 0
+        self._block_size = 0
         self._pieces: list[bytes] = []
         self._waiting: list[TokenSampled] = []
         self._num_shown_bytes = 0
@@ -128,8 +140,11 @@ class AnswerReader:
                 self._window_room = window - num
             case PromptTokenized(ids=ids):
                 return [Begun(len(ids))]
-            case CacheLookedUp(num_cached_tokens=num):
-                return [CacheKnown(num)]
+            case CacheLookedUp(num_cached_tokens=num, marks=marks, block_size=size):
+                self._block_size = size
+                return [CacheKnown(num, bool(marks))]
+            case CacheStored(ttl=ttl, num_blocks=num) if ttl != "none":
+                return [CacheWritten(ttl, num * self._block_size)]
             case TokenSampled():
                 self._pieces.append(event.piece)
                 self._waiting.append(event)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
+from webapp.keys.keys import check_scope
+from webapp.keys.models import Feature
 from webapp.lifecycle.begin import begin as begin_requests
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import Key, once
-from webapp.requests.input import Messages, MessagesInput
+from webapp.requests.input import Messages, MessagesInput, PlainInput, RequestInput
 from webapp.requests.models import Request
 
 _TITLE_CHARS = 200
-
-
-@dataclass(frozen=True)
-class Caller:
-    """The user of a call, and the key by which it came."""
-
-    user_id: int
-    key_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +28,22 @@ class Call:
     messages: Messages
     params: tuple[SamplingParams, ...]
     """One for each answer."""
+    may_drop: bool = False
+    """The client lets the oldest turns be dropped where the prompt does not fit."""
+
+    @property
+    def inputs(self) -> tuple[RequestInput, ...]:
+        return (MessagesInput(self.messages, is_given=True, may_drop=self.may_drop),) * len(self.params)
+
+
+@dataclass(frozen=True)
+class PlainCall:
+    """Texts that the model goes on with, without its chat template."""
+
+    model: str
+    inputs: tuple[PlainInput, ...]
+    params: tuple[SamplingParams, ...]
+    """One for each input."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +55,28 @@ class Begun:
     """An earlier call under the same Idempotency-Key began them."""
 
 
-def begin(call: Call, caller: Caller, arrival: Arrival, key: Key | None) -> Begun:
+def begin(
+    call: Call | PlainCall,
+    user_id: int,
+    arrival: Arrival,
+    key: Key | None,
+    feature: Feature = "chat",
+    save: Callable[[Sequence[Request]], None] = lambda _requests: None,
+) -> Begun:
     """Begin the requests of a call, or find those that an earlier call under its key began.
 
-    Raises KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
+    feature: that which an API key needs. save: saves rows that hang on the requests, in the transaction that saves
+    these. Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
     """
-    done = once(key, lambda: _begin(call, caller, arrival, key), _found)
+    check_scope(arrival.api_key, feature, call.model)
+
+    def work() -> list[Request]:
+        requests = [_request(call, *each, user_id, arrival) for each in zip(call.inputs, call.params, strict=True)]
+        begin_requests(requests, call.params, arrival, key, save=lambda: save(requests))
+        return requests
+
+    done = once(key, work, _found)
     return Begun(done.made, done.is_repeat)
-
-
-def _begin(call: Call, caller: Caller, arrival: Arrival, key: Key | None) -> list[Request]:
-    requests = [_request(call, params, caller, arrival) for params in call.params]
-    begin_requests(requests, call.params, arrival, key)
-    return requests
 
 
 def _found(ids: list[str]) -> list[Request] | None:
@@ -64,13 +84,16 @@ def _found(ids: list[str]) -> list[Request] | None:
     return [found[each] for each in ids] if len(found) == len(ids) else None
 
 
-def _request(call: Call, params: SamplingParams, caller: Caller, arrival: Arrival) -> Request:
+def _request(
+    call: Call | PlainCall, given: RequestInput, params: SamplingParams, user_id: int, arrival: Arrival
+) -> Request:
     return Request(
-        user_id=caller.user_id,
+        user_id=user_id,
+        key=arrival.api_key,
         surface=arrival.surface,
         model=call.model,
-        title=_title(call.messages),
-        input=MessagesInput(call.messages, is_given=True),
+        title=_title(given.messages),
+        input=given,
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
     )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment, SegmentKind
-from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt
+from inference.protocol.request import KeptTTL
+from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt, plain_prompt
 from inference.tokenization.tokenizer import Tokenizer
 
 _EXCERPT_CHARS = 200
@@ -23,6 +24,8 @@ class SourceMessage:
     """True: it is the next part of the message before."""
     kind: SegmentKind | None = None
     """Its kind where its maker knows it; None: its place decides."""
+    breakpoint: KeptTTL | None = None
+    """The client wants the prompt up to its end kept in the cache for this time."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,17 @@ class Assembler:
     def num_tokens(self, messages: Sequence[SourceMessage]) -> int:
         """Return the length of the prompt, of whatever size. Raises TemplateError, ValueError (lone surrogates)."""
         return self._template.num_tokens(_marked(messages))
+
+    def plain(self, text: SourceMessage, ids: Sequence[int], max_tokens: int) -> Assembled:
+        """Return one text as the whole prompt, without the template. ids: its tokens; empty: they are made here.
+
+        Raises ContextTooLarge, ValueError (lone surrogates).
+        """
+        prompt = plain_prompt(self._tokenizer, text.content, ids)
+        reserved = min(max_tokens, self._window // 4)
+        if len(prompt.ids) > self._window - reserved:
+            raise self._all_too_large(len(prompt.ids), reserved)
+        return Assembled(prompt, self._window, reserved, tuple(_segments(prompt, [text])), dropped=())
 
     def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
         """Return a saved prompt, id by id, without today's template. Raises ContextTooLarge."""
@@ -150,6 +164,7 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
                 end=segment.end,
                 source=message.source if message else "template",
                 text=segment.text,
+                breakpoint=message.breakpoint if message else None,
             )
         )
     return segments

@@ -16,7 +16,7 @@ from webapp.context.assemble import Assembled
 from webapp.lifecycle.packing import context_event, pack, served
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
-from webapp.requests.input import MessagesInput, SavedInput
+from webapp.requests.input import MessagesInput, PlainInput, SavedInput
 from webapp.requests.models import IMPORTED, Request
 
 
@@ -42,13 +42,14 @@ class Prepared:
 class Preparation:
     """Prepares one request."""
 
-    def __init__(self, request: Request, source: MessagesInput | SavedInput) -> None:
+    def __init__(self, request: Request, source: MessagesInput | PlainInput | SavedInput) -> None:
         """Raises CannotPrepare."""
         self._request = request
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
         self._messages = source.messages
-        self._is_given = isinstance(source, MessagesInput) and source.is_given
+        self._is_given = isinstance(source, PlainInput) or (isinstance(source, MessagesInput) and source.is_given)
+        self._may_drop = isinstance(source, MessagesInput) and (source.may_drop or not source.is_given)
         self._model = served(request.model)
 
     def run(self) -> Prepared:
@@ -87,7 +88,7 @@ class Preparation:
         return Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
 
     def _assemble(self) -> Assembled:
-        return pack(self._model, self._messages, self._params, may_drop=not self._is_given)
+        return pack(self._model, self._messages, self._params, may_drop=self._may_drop)
 
     def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
         return Prepared(self._in_order(checked, packed))

@@ -21,13 +21,14 @@ from webapp.lifecycle import watch
 from webapp.lifecycle.advance import report
 from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.fork_preparation import ForkPreparation
+from webapp.lifecycle.plain_preparation import PlainPreparation
 from webapp.lifecycle.prepare import Preparation, Prepared
 from webapp.lifecycle.rerun_preparation import RerunPreparation
 from webapp.lifecycle.settle import end, settle
 from webapp.registry.offered import enabled
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
-from webapp.requests.input import ForkInput, MessagesInput, NoInput, SavedInput
+from webapp.requests.input import ForkInput, MessagesInput, NoInput, PlainInput, SavedInput
 from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
@@ -89,6 +90,8 @@ def _preparation(request: Request) -> Preparation | ForkPreparation:
             return ForkPreparation(request, source)
         case SavedInput() as source:
             return RerunPreparation(request, source)
+        case PlainInput() as source:
+            return PlainPreparation(request, source)
         case NoInput():
             raise ValueError(f"{request.pk} has no input")
 

@@ -1,4 +1,4 @@
-"""The input of a request, in one of four kinds: everything that the model needs. Knows nothing of preparation."""
+"""The input of a request, in one of five kinds: everything that the model needs. Knows nothing of preparation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class MessagesInput(msgspec.Struct, frozen=True, tag_field="kind", tag="messages
     is_stepped: bool = False
     """The reader chooses each token."""
     is_given: bool = False
-    """An API client sends all messages with each request: none has been checked before, and none may be dropped."""
+    """An API client sends all messages with each request: none has been checked before."""
+    may_drop: bool = False
+    """The client of given messages lets the oldest turns be dropped. Without it none is."""
 
 
 class ForkInput(msgspec.Struct, frozen=True, tag_field="kind", tag="fork"):
@@ -51,7 +53,16 @@ class SavedInput(msgspec.Struct, frozen=True, tag_field="kind", tag="saved"):
     """The tokens with which the answer begins, where the saved request was a fork."""
 
 
-RequestInput = NoInput | MessagesInput | ForkInput | SavedInput
+class PlainInput(msgspec.Struct, frozen=True, tag_field="kind", tag="plain"):
+    """One text that the model goes on with, without its chat template."""
+
+    messages: Messages
+    """The text, as one message."""
+    ids: tuple[int, ...] = ()
+    """The text's tokens, where the client sent tokens; empty: it sent the text."""
+
+
+RequestInput = NoInput | MessagesInput | ForkInput | SavedInput | PlainInput
 
 
 def is_stepped(source: RequestInput) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
-from webapp.api.anthropic.messages import Breakpoint, ReadPrompt, read_prompt
-from webapp.api.anthropic.shapes import MessageBody, PromptBody, ThinkingOff
+from webapp.api.anthropic.messages import ReadPrompt, kept, read_prompt
+from webapp.api.anthropic.shapes import AnyChoice, MessageBody, PromptBody, ThinkingOff, ToolChoice
 from webapp.api.anthropic.tools import calls_of
 from webapp.calls.call import Call
 from webapp.calls.settings import settings_of
@@ -23,23 +22,15 @@ _REFUSED = ("container", "mcp_servers", "compaction", "fallbacks", "fallback_cre
 """Fields for what this server cannot do."""
 
 
-@dataclass(frozen=True)
-class MessageCall:
-    """A call, and the parts of its prompt that the client wants kept."""
-
-    call: Call
-    breakpoints: tuple[Breakpoint, ...]
-
-
-def call_of(body: MessageBody) -> MessageCall:
+def call_of(body: MessageBody) -> Call:
     """Raises ApiError, UnknownModel."""
     _check(body)
     prompt = prompt_of(body)
     try:
-        params = settings_of(body.model, _settings(body, prompt))
+        params = settings_of(body.model, _settings(body, prompt), may_be_empty=True)
     except ApiError as error:
         raise _renamed(error) from None
-    return MessageCall(Call(body.model, prompt.messages, params), prompt.breakpoints)
+    return Call(body.model, kept(prompt.messages, prompt.breakpoints), params)
 
 
 def prompt_of(body: PromptBody) -> ReadPrompt:
@@ -58,10 +49,19 @@ def prompt_of(body: PromptBody) -> ReadPrompt:
 
 def _check(body: MessageBody) -> None:
     if body.max_tokens == 0:
-        message = "max_tokens must be at least 1: a prompt cannot be read ahead of its request here yet."
-        raise ApiError(400, "unsupported", message, "max_tokens")
+        _check_reading_ahead(body)
     if not 0 <= (0 if body.temperature is None else body.temperature) <= 1:
         raise ApiError(400, "invalid", "temperature must be from 0 to 1.", "temperature")
+
+
+def _check_reading_ahead(body: MessageBody) -> None:
+    """Without an answer there is nothing to stream, to form and to call."""
+    form = body.output_config.format if body.output_config else None
+    must_call = isinstance(body.tool_choice, AnyChoice | ToolChoice)
+    for name, is_given in (("stream", body.stream), ("output_config.format", form), ("tool_choice", must_call)):
+        if is_given:
+            message = f"max_tokens: 0 reads the prompt into the cache and gives no answer. Leave {name} out."
+            raise ApiError(400, "invalid", message, name)
 
 
 def _settings(body: MessageBody, prompt: ReadPrompt) -> dict[str, Any]:

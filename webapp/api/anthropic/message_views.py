@@ -13,14 +13,14 @@ from webapp.api.anthropic.errors import error_of
 from webapp.api.anthropic.events import Ping, frame
 from webapp.api.anthropic.projection import MessageProjection, message_of
 from webapp.api.anthropic.shapes import MessageBody
-from webapp.api.families.family import arrival_of, caller_of, traced
+from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import Stream, place_for
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
 from webapp.calls.call import Begun, begin
 from webapp.calls.relay import Arrived, Lost, attended, relay
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError
+from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
 from webapp.requests.models import Request
@@ -51,9 +51,9 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
 
 def _begin(http: HttpRequest, body: MessageBody, timing: ServerTiming) -> Begun:
     key = read_key(http, "create_message", {"body": body})
-    call = call_of(body).call
+    call = call_of(body)
     timing.mark("validate")
-    begun = begin(call, caller_of(http), arrival_of(http, timing, "anthropic"), key)
+    begun = begin(call, user_id(http), arrival_of(http, timing, "anthropic"), key)
     timing.mark("start")
     return begun
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from inference.protocol.tool_calls import Tool, written
@@ -149,6 +149,15 @@ def _unreadable(part: object, place: str) -> ApiError:
 def _check_cache(block: Block, place: str) -> None:
     if isinstance(block, TextBlock) and not block.text and block.cache_control is not None:
         raise ApiError(400, "invalid", f"{place}: an empty text takes no cache_control.", place)
+
+
+def kept(messages: Sequence[SourceMessage], breakpoints: Sequence[Breakpoint]) -> tuple[SourceMessage, ...]:
+    """The messages with their breakpoints. Of several at one place the longest time counts."""
+    found = list(messages)
+    for each in sorted(breakpoints, key=lambda each: each.ttl, reverse=True):  # 1h last
+        if each.num_messages:
+            found[each.num_messages - 1] = replace(found[each.num_messages - 1], breakpoint=each.ttl)
+    return tuple(found)
 
 
 def _breakpoints(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
 from inference.protocol.events import AnyEvent
+from inference.protocol.request import KeptTTL
 from inference.protocol.request import Usage as Tokens
 from webapp.api.anthropic.events import (
     BlockDelta,
@@ -36,6 +38,7 @@ from webapp.calls.answer import (
     Arguments,
     Begun,
     CacheKnown,
+    CacheWritten,
     CallBegun,
     Ended,
     Failed,
@@ -58,6 +61,9 @@ class MessageProjection:
     """There is no message, or only a part of it."""
     has_started: bool = False
     _num_prompt_tokens: int = 0
+    _num_cached: int | None = None
+    """None: not known yet, or a server elsewhere does not tell it."""
+    _written: Counter[KeptTTL] = field(default_factory=Counter)
     _num_blocks: int = 0
     _open: TextBlock | ToolUseBlock | None = None
     _withheld: str | None = None
@@ -70,8 +76,12 @@ class MessageProjection:
         match step:
             case Begun(num_prompt_tokens=num):
                 self._num_prompt_tokens = num
-            case CacheKnown(num_cached_tokens=num):
-                yield from self._start(num)
+            case CacheKnown(num_cached_tokens=num, has_breakpoints=is_to_be_written):
+                self._num_cached = num
+                if not is_to_be_written:
+                    yield from self._start()
+            case CacheWritten(ttl=ttl, num_tokens=num):
+                self._written[ttl] += num
             case Text(text=text) if text:
                 yield from self._text(text)
             case CallBegun(index=index, name=name):
@@ -84,19 +94,26 @@ class MessageProjection:
             case Ended():
                 yield from self._end(step)
             case Failed(code="blocked", message=message):
-                yield from self._start(0, num_output=0)
+                self._num_cached = 0
+                yield from self._start(num_output=0)
                 yield from self._end(_BLOCKED, message)
             case Failed():
                 self.failed = step
 
-    def _start(self, num_cached: int | None, num_output: int = 1) -> Iterator[StreamEvent]:
-        """The first event. num_cached: None where a server elsewhere does not tell it."""
+    def _start(self, num_output: int = 1) -> Iterator[StreamEvent]:
+        """The first event. It tells what was written to the cache, so that it waits for the end of the prompt there."""
         if self.has_started:
             return
         self.has_started = True
-        read = num_cached or 0
-        tokens = Tokens(uncached_input=self._num_prompt_tokens - read, cache_read=read, output=num_output)
-        usage = usage_of(tokens, is_cache_known=num_cached is not None)
+        read, for_5m, for_1h = self._num_cached or 0, self._written["5m"], self._written["1h"]
+        tokens = Tokens(
+            uncached_input=self._num_prompt_tokens - read - for_5m - for_1h,
+            cache_read=read,
+            cache_write_5m=for_5m,
+            cache_write_1h=for_1h,
+            output=num_output,
+        )
+        usage = usage_of(tokens, is_cache_known=self._num_cached is not None)
         yield MessageStart(Message(self.id, self.model, usage, []))
 
     def _text(self, text: str) -> Iterator[StreamEvent]:
@@ -105,7 +122,7 @@ class MessageProjection:
         yield self._delta(TextDelta(text))
 
     def _begin(self, block: TextBlock | ToolUseBlock) -> Iterator[StreamEvent]:
-        yield from self._start(None)
+        yield from self._start()
         yield from self._close()
         yield BlockStart(self._num_blocks, block)
         if self._num_blocks == 0:

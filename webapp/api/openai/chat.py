@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from inference.protocol.request import LogitBias
@@ -18,6 +19,7 @@ _NAMES = {
     "params.tool_calls": "tools",
     "params.max_tokens": "max_completion_tokens",
 }
+"""OpenAI's names of settings that have another name here."""
 MAX_TOP_LOGPROBS = 20
 
 
@@ -33,10 +35,12 @@ def call_of(body: ChatBody) -> Call:
     return Call(body.model, messages, params)
 
 
-def renamed(error: ApiError) -> ApiError:
-    """The same error with the field's name in OpenAI's form."""
-    field = None if error.field is None else _NAMES.get(error.field, error.field.removeprefix("params."))
-    return ApiError(error.status, error.code, error.message, field, error.retry_after_s)
+def renamed(error: ApiError, names: Mapping[str, str] = _NAMES) -> ApiError:
+    """The same error with the field's name in OpenAI's form, also in its text. names: those that differ."""
+    own = (error.field or "").removeprefix("params.")
+    field = names.get(error.field or "", own) or None
+    message = f"{field}{error.message[len(own) :]}" if field and error.message.startswith(own) else error.message
+    return ApiError(error.status, error.code, message, field, error.retry_after_s)
 
 
 def _check(body: ChatBody) -> None:

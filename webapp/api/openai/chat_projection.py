@@ -14,7 +14,7 @@ from inference.protocol.request import Usage as Tokens
 from webapp.calls.answer import AnswerReader, Arguments, Begun, CallBegun, Ended, Failed, Step, Text
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
-_LEAST_LOGPROB = -9999.0
+LEAST_LOGPROB = -9999.0
 """OpenAI's mark for a log-probability that is not known or has no finite value."""
 
 
@@ -171,14 +171,14 @@ class ChoiceProjection:
                 self.ended = step
                 return [ChunkChoice(self.index, Delta(), finish_reason=finish_reason(step))]
             case Failed(code="blocked"):
-                self.ended = _BLOCKED
+                self.ended = BLOCKED
                 return [ChunkChoice(self.index, Delta(content=None), finish_reason="content_filter")]
             case Failed():
                 self.failed = step
         return []
 
 
-_BLOCKED = Ended("content_filter", None, is_window_full=False, has_calls=False, usage=Tokens(), is_cancelled=False)
+BLOCKED = Ended("content_filter", None, is_window_full=False, has_calls=False, usage=Tokens(), is_cancelled=False)
 
 
 def choice_of(projection: ChoiceProjection, events: Sequence[AnyEvent]) -> Choice:
@@ -238,17 +238,17 @@ def logprobs_of(tokens: Sequence[TokenSampled], head: Head) -> Logprobs | None:
 
 
 def _logprob(token: TokenSampled, num_top: int) -> TokenLogprob:
-    top = sorted(_candidates(token), key=lambda each: -each.logprob)[:num_top]
-    own = _LEAST_LOGPROB if token.logprob is None else token.logprob
+    top = sorted(candidates(token), key=lambda each: -each.logprob)[:num_top]
+    own = LEAST_LOGPROB if token.logprob is None else token.logprob
     return TokenLogprob(_text(token.piece), own, list(token.piece), top)
 
 
-def _candidates(token: TokenSampled) -> Iterable[TopLogprob]:
+def candidates(token: TokenSampled) -> Iterable[TopLogprob]:
     """The recorded candidates. Without a normaliser their logits are log-probabilities already."""
     normalizer = token.log_normalizer or 0.0
     for piece, logit in zip(token.candidate_pieces, token.candidate_logits, strict=True):
         logprob = logit - normalizer
-        yield TopLogprob(_text(piece), logprob if math.isfinite(logprob) else _LEAST_LOGPROB, list(piece))
+        yield TopLogprob(_text(piece), logprob if math.isfinite(logprob) else LEAST_LOGPROB, list(piece))
 
 
 def _text(piece: bytes) -> str:

@@ -15,6 +15,7 @@ from hypothesis.extra.django import TestCase
 from tests.webapp.registered import CONFIGURED
 from webapp.api.anthropic.models import OfferedModel, anthropic_model, anthropic_models
 from webapp.gateway.body import MAX_BODY_BYTES
+from webapp.keys.keys import create
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,9 +23,9 @@ BODY: dict[str, Any] = {"model": CONFIGURED, "max_tokens": 5, "messages": [{"rol
 
 
 def signed_in() -> Client:
-    client = Client(raise_request_exception=False)
-    client.force_login(User.objects.get_or_create(username="alice")[0])
-    return client
+    user, _ = User.objects.get_or_create(username="alice")
+    key = create(user.pk, "a test")
+    return Client(raise_request_exception=False, headers={"x-api-key": key.secret})
 
 
 @pytest.fixture
@@ -58,8 +59,8 @@ def test_a_caller_without_a_key_is_refused_in_anthropics_form() -> None:
     [
         ({"model": "nope"}, 404, "not_found_error", "no model 'nope'"),
         ({"model": "a\x00b"}, 404, "not_found_error", "no model"),
-        ({"max_tokens": 0}, 400, "invalid_request_error", "max_tokens must be at least 1"),
-        ({"max_tokens": -1}, 400, "invalid_request_error", "max_tokens must be between 1"),
+        ({"max_tokens": 0, "stream": True}, 400, "invalid_request_error", "Leave stream out"),
+        ({"max_tokens": -1}, 400, "invalid_request_error", "max_tokens must be between 0"),
         ({"max_tokens": 10**30}, 400, "invalid_request_error", "max_tokens"),
         ({"max_tokens": "5"}, 400, "invalid_request_error", "max_tokens must be a whole number"),
         ({"max_tokens": None}, 400, "invalid_request_error", "max_tokens must be a whole number"),

@@ -1,0 +1,81 @@
+"""`POST /v1/completions`: streaming and not."""
+
+from __future__ import annotations
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.waiting import all_of, refusal_of_failure
+from webapp.api.openai.body import read
+from webapp.api.openai.chat_projection import Head
+from webapp.api.openai.choices import stream
+from webapp.api.openai.completions import CompletionsBody, plain_call_of
+from webapp.api.openai.completions_projection import (
+    Choice,
+    Completion,
+    CompletionProjection,
+    choice_of,
+    usage_of_prompts,
+)
+from webapp.calls.answer import Ended
+from webapp.calls.call import Begun, PlainCall, begin
+from webapp.calls.relay import relay
+from webapp.gateway.answer import json_response
+from webapp.gateway.errors import user_id
+from webapp.gateway.idempotency import REPLAYED, read_key
+from webapp.gateway.timing import ServerTiming
+
+
+async def create_completion(http: HttpRequest) -> HttpResponseBase:
+    """Go on with a text."""
+    timing = ServerTiming(http)
+    body = read(http, CompletionsBody)
+    call, begun = await sync_to_async(_begin)(http, body, timing)
+    projections = _projections(body, call, begun)
+    response = await (_stream(http, body, begun, projections) if body.stream else _whole(body, begun, projections))
+    if begun.is_repeat:
+        response[REPLAYED] = "true"
+    return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
+
+
+def _begin(http: HttpRequest, body: CompletionsBody, timing: ServerTiming) -> tuple[PlainCall, Begun]:
+    key = read_key(http, "create_completion", {"body": body})
+    call = plain_call_of(body)
+    timing.mark("validate")
+    begun = begin(call, user_id(http), arrival_of(http, timing, "openai"), key, "completions")
+    timing.mark("start")
+    return call, begun
+
+
+def _projections(body: CompletionsBody, call: PlainCall, begun: Begun) -> list[CompletionProjection]:
+    first = begun.requests[0]
+    created = first.accepted_unix_us // 1_000_000
+    head = Head(f"cmpl-{first.pk.removeprefix('req_')}", created, first.model, body.logprobs)
+    texts = [each.messages[0].content if body.echo else "" for each in call.inputs]
+    return [CompletionProjection(head, index, text) for index, text in enumerate(texts)]
+
+
+async def _whole(body: CompletionsBody, begun: Begun, projections: list[CompletionProjection]) -> HttpResponseBase:
+    events = await all_of(relay(begun.requests), len(begun.requests))
+    choices = [choice_of(each, found) for each, found in zip(projections, events, strict=True)]
+    if failed := next((each.failed for each in projections if each.failed), None):
+        raise refusal_of_failure(failed.code, failed.message)
+    head = projections[0].head
+    usage = usage_of_prompts([each.ended for each in projections if each.ended], body.n or 1)
+    return json_response(Completion(head.id, head.created, head.model, choices, usage))
+
+
+async def _stream(
+    http: HttpRequest, body: CompletionsBody, begun: Begun, projections: list[CompletionProjection]
+) -> HttpResponseBase:
+    has_usage = body.stream_options is not None and body.stream_options.include_usage
+    head = projections[0].head
+
+    def chunk(choices: list[Choice], ended: list[Ended] | None) -> Completion:
+        usage = usage_of_prompts(ended, body.n or 1) if ended is not None else None if has_usage else msgspec.UNSET
+        return Completion(head.id, head.created, head.model, choices, usage)
+
+    return await stream(http, begun.requests, projections, chunk, has_usage)

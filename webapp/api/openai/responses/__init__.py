@@ -1,0 +1,1 @@
+"""OpenAI's responses: parse a body, project the event log, read stored ones again."""

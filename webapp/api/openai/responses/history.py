@@ -1,0 +1,65 @@
+"""The conversation before a response: the inputs and answers of the responses that it follows."""
+
+from __future__ import annotations
+
+import msgspec
+
+from webapp.api.openai.responses.ids import call_prefix, place_of, request_id
+from webapp.api.openai.responses.items import Find, Item, answer_items, items_of
+from webapp.api.openai.responses.shapes import ResponseBody
+from webapp.calls.models import StoredResponse
+from webapp.calls.stored import find_stored
+from webapp.gateway.errors import ApiError
+
+_MOST_BEFORE = 200
+"""Responses in one conversation: more than a window holds."""
+
+
+def items_before(user_id: int, previous_id: str | None) -> list[Item]:
+    """Return the items of all responses up to this one, oldest first; none without an id. Raises ApiError."""
+    found: list[list[Item]] = []
+    while previous_id is not None:
+        stored = _previous(user_id, previous_id)
+        body = body_of(stored)
+        found.append([*items_of(body.input, f"{previous_id}.input", finder(user_id)), *answer_of(stored)])
+        if len(found) > _MOST_BEFORE:
+            message = f"The conversation has more than {_MOST_BEFORE} responses. Begin a new one."
+            raise ApiError(400, "invalid", message, "previous_response_id")
+        previous_id = body.previous_response_id
+    return [item for items in reversed(found) for item in items]
+
+
+def finder(user_id: int) -> Find:
+    """Return the search for items that a reference names, among the answers of the user's stored responses."""
+
+    def find(item_id: str, place: str) -> Item:
+        found = place_of(item_id)
+        stored = None if found is None else find_stored(user_id, found[0])
+        items = [] if stored is None else answer_of(stored)
+        if found is None or found[1] >= len(items):
+            raise ApiError(404, "not_found", f"Item with id {item_id[:100]!r} not found.", place)
+        return items[found[1]]
+
+    return find
+
+
+def body_of(stored: StoredResponse) -> ResponseBody:
+    return msgspec.convert(stored.body, ResponseBody)
+
+
+def answer_of(stored: StoredResponse) -> list[Item]:
+    """Return the items of a stored answer."""
+    request = stored.request
+    has_calls = request.params.get("tool_calls") is not None
+    return answer_items(call_prefix(request.pk), request.output_text, has_calls)
+
+
+def _previous(user_id: int, previous_id: str) -> StoredResponse:
+    stored = find_stored(user_id, request_id(previous_id))
+    if stored is None:
+        message = f"Previous response with id {previous_id[:100]!r} not found."
+        raise ApiError(400, "previous_response_not_found", message, "previous_response_id")
+    if not stored.request.is_settled:
+        message = f"Previous response with id {previous_id[:100]!r} is not complete. Wait for its end."
+        raise ApiError(400, "invalid", message, "previous_response_id")
+    return stored

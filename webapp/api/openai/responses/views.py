@@ -1,0 +1,205 @@
+"""`/v1/responses`: create, read, resume, cancel and delete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Any
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.stream import Stream, place_for
+from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
+from webapp.api.openai.body import read
+from webapp.api.openai.choices import KEEP_ALIVE
+from webapp.api.openai.responses.answer import ErrorEvent, Response
+from webapp.api.openai.responses.head import projection_of
+from webapp.api.openai.responses.history import body_of
+from webapp.api.openai.responses.ids import request_id
+from webapp.api.openai.responses.parse import call_of
+from webapp.api.openai.responses.projection import ResponseProjection
+from webapp.api.openai.responses.shapes import ResponseBody
+from webapp.calls.call import Begun, begin
+from webapp.calls.models import StoredResponse
+from webapp.calls.relay import Arrived, Lost, relay
+from webapp.calls.stored import find_stored, store
+from webapp.gateway.answer import json_response
+from webapp.gateway.body import read_query
+from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.idempotency import REPLAYED, read_key
+from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.stop import stop
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.traces.store import load_frames
+
+_STOP_S = 5.0
+"""Longest wait for the end of a response that was cancelled. Its usual time is a tenth of a second."""
+
+
+class ReadQuery(msgspec.Struct):
+    """The query of a response that is read again. Others are accepted, without an effect."""
+
+    stream: bool = False
+    starting_after: int | None = None
+
+
+class Deleted(msgspec.Struct):
+    id: str
+    object: str = "response"
+    deleted: bool = True
+
+
+async def create_response(http: HttpRequest) -> HttpResponseBase:
+    """Answer a text, or a conversation."""
+    timing = ServerTiming(http)
+    body = read(http, ResponseBody)
+    begun = await sync_to_async(_begin)(http, body, timing)
+    request = begun.requests[0]
+    projection = projection_of(request, body)
+    if body.stream:
+        response = await _stream(http, request, projection, bool(body.background))
+    elif body.background:
+        response = json_response(projection.response)
+    else:
+        response = await _whole(request, projection)
+    if begun.is_repeat:
+        response[REPLAYED] = "true"
+    return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
+
+
+async def show_response(http: HttpRequest, response_id: str) -> HttpResponseBase:
+    """Show a stored response as far as it is, or stream its events after a number."""
+    timing = ServerTiming(http)
+    query = read_query(http, ReadQuery)
+    stored = await sync_to_async(find)(http, response_id)
+    request, projection = stored.request, projection_of(stored.request, body_of(stored))
+    if query.stream:
+        after = -1 if query.starting_after is None else query.starting_after
+        response: HttpResponseBase = Stream(_events(relay([request], True), projection, after), place_for(http))
+    else:
+        response = json_response(await sync_to_async(_so_far)(request, projection))
+    return traced(response, http, [request], timing)  # type: ignore[no-any-return]
+
+
+async def delete_response(http: HttpRequest, response_id: str) -> HttpResponseBase:
+    """Delete a stored response. One that is still made is stopped. Its trace stays in the user's library."""
+    stored = await sync_to_async(find)(http, response_id)
+    await sync_to_async(_delete)(stored)
+    return json_response(Deleted(response_id))
+
+
+async def cancel_response(http: HttpRequest, response_id: str) -> HttpResponseBase:
+    """Stop a response that runs in the background, and show it."""
+    timing = ServerTiming(http)
+    stored = await sync_to_async(find)(http, response_id)
+    body = body_of(stored)
+    if not body.background:
+        raise ApiError(400, "invalid", "Only a response that runs in the background can be cancelled.")
+    request = stored.request
+    if not request.is_settled:
+        await sync_to_async(stop)(request)
+        await _end_of(request)
+    answer = json_response(await sync_to_async(_so_far)(request, projection_of(request, body)))
+    return traced(answer, http, [request], timing)  # type: ignore[no-any-return]
+
+
+def _begin(http: HttpRequest, body: ResponseBody, timing: ServerTiming) -> Begun:
+    key = read_key(http, "create_response", {"body": body})
+    call = call_of(body, user_id(http))
+    timing.mark("validate")
+    kept = {name: value for name, value in msgspec.to_builtins(body).items() if value is not None}
+    is_stored = body.store is not False
+    begun = begin(
+        call,
+        user_id(http),
+        arrival_of(http, timing, "openai"),
+        key,
+        save=lambda requests: store(requests[0], kept) if is_stored else None,
+    )
+    timing.mark("start")
+    return begun
+
+
+def find(http: HttpRequest, response_id: str) -> StoredResponse:
+    """Return the user's own stored response. Raises ApiError."""
+    stored = find_stored(user_id(http), request_id(response_id))
+    if stored is None:
+        raise ApiError(404, "not_found", f"Response with id {response_id[:100]!r} not found.")
+    return stored
+
+
+def _delete(stored: StoredResponse) -> None:
+    if not stored.request.is_settled:
+        stop(stored.request)
+    stored.delete()
+
+
+def _so_far(request: Request, projection: ResponseProjection) -> Response:
+    frames = services.event_log().read(request.pk) or load_frames(request.pk)
+    projection.feed([event for frame in frames for event in frame.events])
+    return projection.response
+
+
+async def _end_of(request: Request) -> None:
+    with suppress(TimeoutError, Lost):
+        async with asyncio.timeout(_STOP_S), aclosing(relay([request], True)) as source:
+            async for _ in source:
+                pass
+
+
+async def _whole(request: Request, projection: ResponseProjection) -> HttpResponseBase:
+    (events,) = await all_of(relay([request]), 1)
+    projection.feed(events)
+    if failed := projection.failed:
+        raise refusal_of_failure(failed.code, failed.message)
+    return json_response(projection.response)
+
+
+async def _stream(
+    http: HttpRequest, request: Request, projection: ResponseProjection, is_background: bool
+) -> HttpResponseBase:
+    """Return the events as they come. Raises ApiError where the answer fails before its first token.
+
+    In the background the events begin at once, as the client may leave after the first.
+    """
+    place = place_for(http)
+    source = relay([request], is_background)
+    try:
+        came = [] if is_background else await ready(source, 1)
+    except BaseException:
+        place.leave()
+        await source.aclose()
+        raise
+    return Stream(_events(resumed(came, source), projection, -1), place)
+
+
+async def _events(
+    source: AsyncGenerator[Arrived | None, None], projection: ResponseProjection, after: int
+) -> AsyncIterator[bytes]:
+    """Yield the events whose number is greater than `after`."""
+    try:
+        async for item in source:
+            if item is None:
+                yield KEEP_ALIVE
+                continue
+            for event in projection.feed(item.events):
+                if event.sequence_number > after:
+                    yield frame(event)
+    except Lost as error:
+        number = projection.num_events
+        yield frame(
+            ErrorEvent(type="error", sequence_number=number, code="server_error", message=str(error), param=None)
+        )
+    finally:
+        await source.aclose()
+
+
+def frame(event: Any) -> bytes:
+    """Return a server-sent event with its name."""
+    return b"event: %s\ndata: %s\n\n" % (event.type.encode(), msgspec.json.encode(event))

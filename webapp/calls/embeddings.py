@@ -1,0 +1,102 @@
+"""Embeddings of texts by the bundled model. Knows nothing of a family's forms.
+
+One thread of the process computes, a few texts at a time. So long lists take turns with short ones, and the other
+cores are the engine's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeVar
+
+import numpy as np
+
+from inference.safety.minilm import LONGEST, NUM_DIMENSIONS, Floats, MiniLM, SafetyModelError, bundled_minilm
+from webapp.gateway.errors import ApiError
+
+MODEL = "all-minilm-l6-v2"
+DIMENSIONS = NUM_DIMENSIONS
+MAX_TEXTS = 2048
+MAX_TOKENS = 1 << 16
+"""Tokens of one call: some 10 seconds of a busy core."""
+_MOST_WAITING = 4 * MAX_TOKENS
+"""Tokens that wait in one process; further calls are refused."""
+_AT_ONCE = 8
+"""Texts of one turn: less than a tenth of a second."""
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The vectors of a call's texts, in their order."""
+
+    vectors: Floats
+    num_tokens: int
+
+
+class Embedder:
+    """Computes embeddings for all calls of a process."""
+
+    def __init__(self) -> None:
+        """Raises SafetyModelError."""
+        self._model = MiniLM(bundled_minilm())
+        self._thread = ThreadPoolExecutor(1, "embeddings")
+        self._num_waiting = 0
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """Raises ApiError, which names a text that is too long."""
+        ids = [each for some in _few(texts) for each in await self._run(self._ids, some)]
+        num_tokens = _checked(ids)
+        if self._num_waiting + num_tokens > _MOST_WAITING:
+            message = "Too many texts wait to be embedded. Try again in a few seconds."
+            raise ApiError(429, "too_many_requests", message, retry_after_s=5)
+        self._num_waiting += num_tokens
+        try:
+            return Embedded(await self._vectors(ids), num_tokens)
+        finally:
+            self._num_waiting -= num_tokens
+
+    async def _vectors(self, ids: list[list[int]]) -> Floats:
+        return np.concatenate([await self._run(self._model.embed_ids, some) for some in _few(ids)])
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self._model.ids(text) for text in texts]
+
+    async def _run(self, work: Callable[[Given], Made], given: Given) -> Made:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, given)
+
+
+def _few(values: Sequence[Given]) -> Iterator[Sequence[Given]]:
+    return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))
+
+
+def _checked(ids: Sequence[Sequence[int]]) -> int:
+    """Return the number of all tokens. Raises ApiError."""
+    for index, each in enumerate(ids):
+        if len(each) > LONGEST:
+            message = f"The text has {len(each):,} tokens; {MODEL} reads {LONGEST} at most. Split the text."
+            raise ApiError(400, "invalid", message, f"input[{index}]")
+    num_tokens = sum(map(len, ids))
+    if num_tokens > MAX_TOKENS:
+        message = f"The texts have {num_tokens:,} tokens; one call takes {MAX_TOKENS:,}. Send them in several calls."
+        raise ApiError(400, "invalid", message, "input")
+    return num_tokens
+
+
+@cache
+def _loaded() -> Embedder:
+    return Embedder()
+
+
+def embedder() -> Embedder:
+    """The process's embedder, loaded at its first use. Raises ApiError."""
+    try:
+        return _loaded()
+    except SafetyModelError as error:
+        raise ApiError(503, "model_unavailable", str(error)) from None

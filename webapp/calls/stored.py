@@ -1,0 +1,19 @@
+"""Stored responses of one user. Knows nothing of a family's forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.calls.models import StoredResponse
+from webapp.requests.models import Request
+
+
+def store(request: Request, body: dict[str, Any]) -> None:
+    """Store a response with its request, in the transaction that saves this."""
+    StoredResponse.objects.create(request=request, body=body)
+
+
+def find_stored(user_id: int, request_id: str) -> StoredResponse | None:
+    """The user's own stored response, with its request; None: there is none, or it is another user's."""
+    rows = StoredResponse.objects.select_related("request").defer("request__input")
+    return rows.filter(pk=request_id, request__user_id=user_id).first()
