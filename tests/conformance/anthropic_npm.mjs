@@ -1,8 +1,8 @@
 // Runs the official npm package `@anthropic-ai/sdk` and prints what it found, as JSON.
 import Anthropic from '@anthropic-ai/sdk'
 
-const { address, key, headers, model } = JSON.parse(process.env.ACCESS)
-const client = new Anthropic({ baseURL: address, apiKey: key, defaultHeaders: headers, maxRetries: 0 })
+const { address, key, model } = JSON.parse(process.env.ACCESS)
+const client = new Anthropic({ baseURL: address, apiKey: key, maxRetries: 0 })
 const messages = [{ role: 'user', content: 'What is the weather in Paris?' }]
 const tools = [
   {

@@ -9,7 +9,7 @@ from typing import Any
 import anthropic
 import httpx2
 import pytest
-from anthropic.types import MessageParam, ToolParam
+from anthropic.types import MessageParam, TextBlockParam, ToolParam
 from pydantic import BaseModel
 
 from tests.conformance.conftest import MODEL, Access
@@ -36,8 +36,8 @@ class Person(BaseModel):
 
 
 def client_of(access: Access, **more: Any) -> anthropic.Anthropic:
-    given = {"max_retries": 0, "timeout": 240, **more}
-    return anthropic.Anthropic(base_url=access.address, api_key=access.key, default_headers=access.headers, **given)
+    given = {"api_key": access.key, "max_retries": 0, "timeout": 240, **more}
+    return anthropic.Anthropic(base_url=access.address, **given)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,29 @@ def test_a_second_turn_reads_the_cache_and_tells_so_from_the_start(client: anthr
     )
     count = client.messages.count_tokens(model=MODEL, messages=asked).input_tokens
     assert started.input_tokens + (started.cache_read_input_tokens or 0) == count
+
+
+def test_a_prompt_is_read_ahead_and_then_found_in_the_cache(client: anthropic.Anthropic) -> None:
+    system: list[TextBlockParam] = [
+        {"type": "text", "text": "You know all of the mountains. " * 200, "cache_control": {"type": "ephemeral"}}
+    ]
+    ahead = client.messages.create(model=MODEL, max_tokens=0, system=system, messages=ASKED)
+    assert (ahead.content, ahead.stop_reason, ahead.usage.output_tokens) == ([], "max_tokens", 0)
+    written = ahead.usage.cache_creation_input_tokens or 0
+    assert ahead.usage.cache_creation is not None
+    assert written == ahead.usage.cache_creation.ephemeral_5m_input_tokens > 1000
+    with client.messages.stream(model=MODEL, max_tokens=4, system=system, messages=ASKED) as stream:
+        usage = stream.get_final_message().usage
+    assert (usage.cache_read_input_tokens or 0) >= written
+    assert usage.cache_creation_input_tokens == 0
+
+
+def test_the_models_are_listed(client: anthropic.Anthropic) -> None:
+    (found,) = client.models.list()
+    assert (found.type, found.id, found.lifecycle) == ("model", MODEL, "active")
+    assert client.models.retrieve(MODEL) == found
+    with pytest.raises(anthropic.NotFoundError):
+        client.models.retrieve("nope")
 
 
 def test_a_stop_sequence_ends_the_answer_and_is_named(client: anthropic.Anthropic) -> None:
@@ -187,7 +210,7 @@ def test_a_blocked_prompt_is_a_refusal_and_no_error(client: anthropic.Anthropic,
     [
         ({"model": "nope"}, anthropic.NotFoundError, "not_found_error"),
         ({"messages": []}, anthropic.BadRequestError, "invalid_request_error"),
-        ({"max_tokens": 0}, anthropic.BadRequestError, "invalid_request_error"),
+        ({"max_tokens": -1}, anthropic.BadRequestError, "invalid_request_error"),
         ({"extra_body": {"colour": "red"}}, anthropic.BadRequestError, "invalid_request_error"),
         (
             {"messages": [{"role": "user", "content": "river " * 9000}]},
@@ -199,7 +222,7 @@ def test_a_blocked_prompt_is_a_refusal_and_no_error(client: anthropic.Anthropic,
             anthropic.ContentTooLargeError,
             "request_too_large",
         ),
-        ({"extra_headers": {"Cookie": ""}}, anthropic.AuthenticationError, "authentication_error"),
+        ({"extra_headers": {"Authorization": "Bearer no"}}, anthropic.AuthenticationError, "authentication_error"),
     ],
 )
 @pytest.mark.parametrize("is_streamed", [False, True])
@@ -286,7 +309,7 @@ def test_a_stream_goes_on_when_its_worker_is_killed(client: anthropic.Anthropic,
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"model": "\xff"}', b'{"max_tokens": 1e400}', b"[" * 60_000])
 def test_what_is_no_body_is_a_400(access: Access, data: bytes) -> None:
-    headers = {"Content-Type": "application/json", **access.headers}
+    headers = {"Content-Type": "application/json", "x-api-key": access.key}
     with httpx2.Client() as http:
         answer = http.post(f"{access.address}/v1/messages", content=data, headers=headers)
     assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")

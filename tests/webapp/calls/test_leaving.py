@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from tests.webapp.registered import CONFIGURED
-from webapp.calls.call import Begun, Call, Caller, begin
+from webapp.calls.call import Begun, Call, begin
 from webapp.calls.relay import attended
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.idempotency import Key
@@ -40,7 +40,7 @@ class Slow:
 
 def call(user: User) -> Begun:
     arrival = Arrival(received_unix_us=unix_us(), surface="anthropic")
-    return begin(CALL, Caller(user.pk), arrival, Key(user.pk, "k", "d"))
+    return begin(CALL, user.pk, arrival, Key(user.pk, "k", "d"))
 
 
 async def leave(user: User) -> Request:
