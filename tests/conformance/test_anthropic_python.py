@@ -222,6 +222,16 @@ def test_a_blocked_prompt_is_a_refusal_and_no_error(client: anthropic.Anthropic,
             anthropic.ContentTooLargeError,
             "request_too_large",
         ),
+        (
+            {"messages": [{"role": "user", "content": "a" * (3 << 20)}]},
+            anthropic.ContentTooLargeError,
+            "request_too_large",
+        ),
+        (
+            {"extra_headers": {"Authorization": "Bearer no"}, "system": "a" * 100_000},
+            anthropic.AuthenticationError,
+            "authentication_error",
+        ),
         ({"extra_headers": {"Authorization": "Bearer no"}}, anthropic.AuthenticationError, "authentication_error"),
     ],
 )
