@@ -10,13 +10,15 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from inference.eventlog.clock import unix_us
+from inference.protocol.events import AnyEvent, RequestCancelled, RequestFailed, TextReleased
 from inference.protocol.request import SamplingParams
 from tests.webapp.registered import CONFIGURED
 from webapp.calls.call import Begun, Call, begin
-from webapp.calls.relay import attended
+from webapp.calls.relay import attended, relay
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.idempotency import Key
 from webapp.lifecycle.start import Arrival
+from webapp.requests import services
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,3 +66,27 @@ async def test_a_repeat_that_leaves_does_not_stop_the_first_call(redis_client: o
     user = await User.objects.acreate(username="alice")
     await sync_to_async(call)(user)
     assert (await leave(user)).status == "queued"
+
+
+async def test_a_stream_that_is_never_read_stops_its_request(
+    redis_client: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that leaves while the answer is on its way through the middleware: the answer is dropped."""
+    monkeypatch.setattr("webapp.calls.relay.UNREAD_S", 0.2)
+    user = await User.objects.acreate(username="alice")
+    (request,) = (await sync_to_async(call)(user)).requests
+    source = relay([request])
+    await anext(source)
+    for number in range(20):
+        event = TextReleased(at=number, text="a", num_tokens=number + 1)
+        await sync_to_async(services.event_log().append)(request.pk, [event], request.attempt)
+    async with asyncio.timeout(60):
+        while not any(isinstance(event, RequestCancelled) for event in logged(request)):
+            await asyncio.sleep(0.05)
+    last = [each async for each in source if each][-1]
+    assert isinstance(last.events[-1], RequestFailed)
+    assert (await Request.objects.aget()).status == "stopped"
+
+
+def logged(request: Request) -> list[AnyEvent]:
+    return [event for frame in services.event_log().read(request.pk) for event in frame.events]
