@@ -1,7 +1,7 @@
 # make up: set up what is missing, then start Sightglass and print its address.
 # make test: set up what is missing, then run every check and test.
-# make scoreboard: kill and hold real workers for an hour at most, and write docs/reliability.md.
 # make test-fast: the same without what needs started processes, a browser or long computing.
+# make scoreboard: kill and hold real workers for an hour at most, and write docs/reliability.md.
 PYTHON ?= python3
 
 .PHONY: up test test-fast lint scoreboard

@@ -161,7 +161,6 @@ def _prefill(log: Log) -> None:
             num_cached_tokens=1088,
             saved_us=410_000,
             num_timed_tokens=1088,
-            ttl="none",
         ),
     )
     step = log.jitter(44_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import unquote
 
 from django.conf import settings
@@ -10,20 +11,44 @@ from django.urls import Resolver404, resolve
 
 from webapp.gateway.arrival import FREE_BYTES
 from webapp.gateway.body import MAX_BODY_BYTES
+from webapp.gateway.credentials import secret_of
 from webapp.gateway.errors import ApiError, not_signed_in
+from webapp.keys.keys import KeyRefused, find
+from webapp.keys.middleware import FAMILIES, OWN
 from webapp.stream.frames import read
 from webapp.stream.session import user_of
 
+FAMILY_FILES, FAMILY_FILE_BYTES = f"{FAMILIES}files", 32 << 20
 
-async def most_bytes(path: str, cookies: str) -> int:
-    """Return the limit of this path for the user of these cookies. Raises ApiError for a stranger."""
-    session_key = parse_cookie(cookies).get(settings.SESSION_COOKIE_NAME)
-    if await read(lambda: user_of(session_key)) is not None:
-        return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if _takes_file(unquote(path)) else MAX_BODY_BYTES
-    if path.startswith("/api/"):
+
+async def most_bytes(path: str, headers: Mapping[str, str]) -> int:
+    """Return the limit of this path for the key or the cookies of these headers. Raises ApiError for a stranger."""
+    path = unquote(path)
+    if await read(lambda: _is_signed_in(path, headers)):
+        return _most_bytes(path)
+    if path.startswith((OWN, FAMILIES)):
         raise not_signed_in()
     message = f"Without a sign-in a request has {FREE_BYTES >> 10} KiB at most. Sign in, then send it again."
     raise ApiError(413, "too_large", message)
+
+
+def _is_signed_in(path: str, headers: Mapping[str, str]) -> bool:
+    """As the middlewares decide it: a key counts below these two alone, and replaces the cookie. Raises ApiError."""
+    secret = secret_of(headers) if path.startswith((OWN, FAMILIES)) else None
+    if secret is None:
+        session_key = parse_cookie(headers.get("Cookie", "")).get(settings.SESSION_COOKIE_NAME)
+        return not path.startswith(FAMILIES) and user_of(session_key) is not None
+    try:
+        find(secret)
+    except KeyRefused as refused:
+        raise ApiError(401, refused.code, refused.message) from None
+    return True
+
+
+def _most_bytes(path: str) -> int:
+    if path.rstrip("/") == FAMILY_FILES:
+        return FAMILY_FILE_BYTES
+    return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if _takes_file(path) else MAX_BODY_BYTES
 
 
 def _takes_file(path: str) -> bool:

@@ -11,11 +11,13 @@ from inference.logs.lines import JsonFormatter
 
 _SECRET = re.compile(r"(/(?:shared|signin)/)[^\s'\"<>]+")
 """Such an address alone opens a trace or signs a user in: webapp/urls.py."""
+_KEY = re.compile(r"(sg-[0-9A-Za-z]{8})[0-9A-Za-z]{20,}")
+"""A key that a client put where none belongs, such as in an address."""
 
 
 def without_secrets(text: str) -> str:
     """Return the text with `***` in place of each token."""
-    return _SECRET.sub(r"\1***", text)
+    return _KEY.sub(r"\1***", _SECRET.sub(r"\1***", text))
 
 
 def path_without_secrets(target: str) -> str:

@@ -29,6 +29,7 @@ INSTALLED_APPS = [
     "webapp.accounts",
     "webapp.safety",
     "webapp.registry",
+    "webapp.keys",
     "webapp.requests",
     "webapp.checks",
     "webapp.chat",
@@ -59,6 +60,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "webapp.accounts.use.NoteUse",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "webapp.keys.middleware.UseKey",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

@@ -50,6 +50,8 @@ def problem(kind: Kind, request: GenerationRequest) -> str | None:
     if request.is_stepped:
         return f"This model is served by {_a(kind)}, which cannot wait for a choice. Leave step mode off."
     params, default = request.params, SamplingParams()
+    if params.max_tokens == 0:
+        return f"This model is served by {_a(kind)}, which reads no prompt without an answer. Ask for 1 token or more."
     changed = [name for name in params.__struct_fields__ if getattr(params, name) != getattr(default, name)]
     if not params.dry_multiplier:
         changed = [name for name in changed if not name.startswith("dry_")]

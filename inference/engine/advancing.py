@@ -51,7 +51,10 @@ class Advance:
         else:
             sequence.decode_us += self.facts.step_us
         if sequence.status is Status.RUNNING and self.results.first is not None:
-            self._accept()
+            if sequence.is_prewarming:
+                sequence.finish("length")
+            else:
+                self._accept()
 
     def _accept(self) -> None:
         """Accept the first token, and one more for each draft that proves to be the token sampled."""

@@ -167,7 +167,7 @@ class Engine:
         num_tokens, vocab_size = len(ids), self.runner.config.vocab_size
         if not request.prompt_ids or min(ids) < 0 or max(ids) >= vocab_size:
             raise ValueError(f"a prompt needs at least one token, all with ids from 0 to {vocab_size - 1}")
-        if sequence.num_free_tokens <= 0 and num_tokens < self.window:
+        if sequence.num_free_tokens <= 0 and num_tokens < self.window and not sequence.is_prewarming:
             raise ValueError(f"the answer so far has max_tokens tokens already, {len(request.kept_ids)}")
         if problem := request.params.id_problem(vocab_size):
             raise ValueError(str(problem))

@@ -81,7 +81,7 @@ def _looked_up(note: Admitted, at: int, block_size: int, times: ReadingTimes) ->
         num_cached_tokens=num_found,
         saved_us=round(reading.us) if reading.num_tokens else None,
         num_timed_tokens=reading.num_tokens,
-        ttl=note.sequence.request.cache_ttl,
+        marks=note.sequence.request.cache_marks,
         num_owners=note.num_owners,
         was_empty=note.was_empty,
         absence=note.absence,

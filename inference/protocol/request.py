@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -41,7 +42,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "min_p": (0, 1),
     "typical_p": (0, 1),
     "seed": (0, 2**53 - 1),
-    "max_tokens": (1, 1_000_000),
+    "max_tokens": (0, 1_000_000),
 }
 """The least and the most of each number of SamplingParams; top_p and typical_p exclude 0, which would keep nothing."""
 
@@ -55,10 +56,26 @@ class LogitBias(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Added to its logit (-100 to 100)."""
 
 
+KeptTTL = Literal["5m", "1h"]
+"""Time for which a client may want a part of its prompt kept."""
 CacheTTL = Literal["none", "5m", "1h"]
 """Time for which blocks of the prefix cache live after their last use. `none`: until their room is needed."""
 
 NO_TTL: CacheTTL = "none"
+
+
+class CacheMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A breakpoint: the client wants the prompt's full blocks up to here kept."""
+
+    num_tokens: int
+    """Tokens of the prompt before it."""
+    ttl: KeptTTL
+
+
+def ttl_before(marks: Sequence[CacheMark], num_tokens: int) -> CacheTTL:
+    """Return the class of a block that ends after so many tokens: the longest of the marks behind it."""
+    found = {mark.ttl for mark in marks if mark.num_tokens >= num_tokens}
+    return "1h" if "1h" in found else "5m" if found else NO_TTL
 
 
 class Problem(NamedTuple):
@@ -115,7 +132,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     seed: int | None = None
     """Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance."""
     max_tokens: int = 512
-    """Most tokens of the answer."""
+    """Most tokens of the answer. 0: the prompt is read into the prefix cache, and there is no answer."""
     stop: tuple[str, ...] = ()
     """Texts that end the answer; they are not part of it."""
     stop_token_ids: tuple[int, ...] = ()
@@ -221,8 +238,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The policy of these checks; None: that of the worker's own file."""
     principal: str
     """The request's owner. It separates the prefix cache's contents. Fairness between users counts by it."""
-    cache_ttl: CacheTTL = NO_TTL
-    """Time for which the client wants the prompt's full blocks kept. It pays for those that only this request wrote."""
+    cache_marks: tuple[CacheMark, ...] = ()
+    """Places up to which the client wants the prompt's blocks kept. It pays for those that only this request wrote."""
     priority: int = 0
     """A waiting request with a higher priority goes first. One with a lower priority gives up its blocks first."""
 

@@ -16,7 +16,7 @@ from inference.engine.scheduling.scheduler import Limits, Scheduler
 from inference.engine.scheduling.sequence import Sequence
 from inference.engine.scheduling.step import Admitted, Evicted, Preempted, Step
 from inference.models.blocks import BLOCK_SIZE
-from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.protocol.request import CacheMark, GenerationRequest, SamplingParams
 from inference.protocol.simulation import (
     MAX_STEPS,
     SimulatedArrival,
@@ -163,6 +163,7 @@ def _sequence(index: int, arrival: SimulatedArrival, request: SimulationRequest)
             f"Request {index + 1} needs {num_needed} blocks for its {num_tokens} tokens, and there are "
             f"{request.num_blocks}. Use fewer tokens or more blocks."
         )
+    marks = () if arrival.ttl == "none" else (CacheMark(num_tokens=len(arrival.prompt), ttl=arrival.ttl),)
     generation = GenerationRequest(
         request_id=str(index),
         attempt=1,
@@ -171,7 +172,7 @@ def _sequence(index: int, arrival: SimulatedArrival, request: SimulationRequest)
         params=SamplingParams(max_tokens=len(arrival.answer)),
         accepted_unix_us=0,
         principal=arrival.user,
-        cache_ttl=arrival.ttl,
+        cache_marks=marks,
     )
     return Sequence(generation, frozenset(), _NoClock(), request.num_blocks * BLOCK_SIZE)
 

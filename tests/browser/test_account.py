@@ -1,10 +1,11 @@
-"""Sign-ins in a browser: a user sees and ends the own ones, an operator those of a user."""
+"""Sign-ins and keys in a browser: a user sees and ends the own ones, an operator those of a user."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -96,3 +97,49 @@ def test_an_operator_ends_all_sign_ins_of_a_user(page: Page, nora: Page, product
     page.goto(at(product, "/admin/audit/"))
     entry = page.get_by_role("listitem").filter(has_text="ended all sign-ins of").first
     expect(entry).to_contain_text("A lost laptop")
+
+
+def status_with(secret: str, product: Running) -> int:
+    return httpx.get(at(product, "/api/conversations"), headers={"Authorization": f"Bearer {secret}"}).status_code
+
+
+def test_a_user_makes_a_key_which_works_until_it_is_revoked(nora: Page, product: Running) -> None:
+    nora.goto(at(product, "/account"))
+    nora.get_by_role("button", name="New key").click()
+    dialog = nora.get_by_role("dialog", name="New key")
+    dialog.get_by_label("Name").fill("notebook")
+    dialog.get_by_label("Read", exact=True).check()
+    assert findings(nora) == []
+    dialog.get_by_role("button", name="Make the key").click()
+    shown = nora.get_by_role("dialog", name="notebook")
+    secret = shown.get_by_label("The key").input_value()
+    assert findings(nora) == []
+    assert status_with(secret, product) == 200
+    shown.get_by_role("button", name="Done").click()
+    listed = nora.get_by_role("list", name="Keys").get_by_role("listitem").first
+    expect(listed).to_contain_text(re.compile(rf"notebook.*{secret[:11]}….*May use read · all models"))
+    nora.reload()
+    expect(listed).to_contain_text("last used")
+    assert secret[11:] not in nora.content()
+    nora.get_by_role("button", name="Revoke notebook").click()
+    nora.get_by_role("dialog", name="Revoke notebook").get_by_role("button", name="Revoke the key").click()
+    expect(nora.get_by_text("notebook is revoked.")).to_be_visible()
+    assert status_with(secret, product) == 401
+    assert findings(nora) == []
+
+
+def test_an_operator_revokes_a_key_of_a_user(page: Page, nora: Page, product: Running) -> None:
+    secret = manage(product, "create_key", NAME, "--name", "leaked").split()[-1]
+    page.goto(at(product, "/admin/users/"))
+    page.get_by_role("link", name=NAME).click()
+    page.get_by_role("button", name="Revoke leaked").click()
+    dialog = page.get_by_role("dialog", name="Revoke leaked")
+    dialog.get_by_label("Reason, for the audit log").fill("Found in a repository")
+    assert findings(page) == []
+    dialog.get_by_role("button", name="Revoke the key").click()
+    expect(page.get_by_text("leaked is revoked.")).to_be_visible()
+    assert status_with(secret, product) == 401
+    page.goto(at(product, "/admin/audit/"))
+    expect(page.get_by_role("listitem").filter(has_text="revoked a key of").first).to_contain_text(
+        "Found in a repository"
+    )

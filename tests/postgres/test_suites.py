@@ -19,6 +19,7 @@ SUITES = [
         "chat",
         "checks",
         "findings",
+        "keys",
         "lifecycle",
         "limits",
         "metrics",

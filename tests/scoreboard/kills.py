@@ -183,7 +183,7 @@ def _tokens(tiny: Tally, bundled: Tally, streams: Streams, others: Streams, shor
 def _soon(tiny: Tally, bundled: Tally) -> Measured:
     pauses = [*tiny.pauses_s, *bundled.pauses_s]
     p50, p95, worst = (percentile(pauses, share) for share in (0.5, 0.95, 1))
-    late = [] if p95 <= 3 and worst <= 6 else [f"p95 {p95:.1f} s and worst {worst:.1f} s"]
+    late = [] if p95 <= 3 and worst <= 6 else [f"p95 {p95:.1f} s, worst {worst:.1f} s"]
     return judged("soon", f"p50 {p50:.1f} s, p95 {p95:.1f} s, worst {worst:.1f} s ({len(pauses)} pauses)", late)
 
 

@@ -45,7 +45,7 @@ def run(setting: Setting) -> list[Measured]:
         each = (memory_bytes(found.site.web.pid) - before) / max(1, num_open)
         _close(streams)
     figure = (
-        f"{num_open} streams: {each / 1024:.0f} KiB each, {more:.1f} queries/s more than without; "
+        f"{num_open} streams: {each / 1024:.0f} KiB each, {max(0.0, more):.1f} queries/s more than without; "
         f"of {_NUM_ASKED:,} of one user {statuses[200]} open, {statuses[429]} refused"
     )
     problems += [f"{each / 1024:.0f} KiB each"] if each > _MOST_BYTES else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,11 +41,13 @@ class Measured:
 
 
 def judged(row: str, figure: str, problems: Sequence[str]) -> Measured:
-    """Kept where there is no problem. The first three problems are named."""
+    """Kept where there is no problem. The first three kinds of problems are named, unless the figure has them."""
     if not problems:
         return Measured(row, figure, Verdict.KEPT)
-    more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-    return Measured(row, figure, Verdict.NOT_KEPT, "; ".join(problems[:3]) + more)
+    kinds = [f"{num} times: {each}" if num > 1 else each for each, num in Counter(problems).items()]
+    told = [each for each in kinds if each not in figure]
+    more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+    return Measured(row, figure, Verdict.NOT_KEPT, "; ".join(told[:3]) + more)
 
 
 def unproven(row: str, figure: str, why: str) -> Measured:

@@ -24,7 +24,7 @@ def _proved(key: str) -> Measured:
     num_passed = sum(each.get("passed", 0) for each in found)
     bad = [f"{num} {word} in {tests}" for tests, told in zip(PROOFS[key], found, strict=True)
            for word, num in told.items() if word in ("failed", "error")]  # fmt: skip
-    measured = judged(key, f"{num_passed} tests passed", bad)
+    measured = judged(key, f"{num_passed} passed", bad)
     if measured.verdict is Verdict.KEPT and not all(each.get("passed") for each in found):
         return unproven(key, measured.figure, "its tests are skipped on this machine")
     return measured

@@ -15,6 +15,8 @@ from webapp.gateway.answer import Answer
 from webapp.gateway.errors import ApiError, not_found
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body
+from webapp.keys.keys import check_scope
+from webapp.keys.middleware import key_of
 from webapp.limits.rules import check_flag
 from webapp.probes import models
 from webapp.probes.job import JobStatus, Overloaded, WorkerJob
@@ -46,6 +48,7 @@ def probe(request: HttpRequest, request_id: str, body: ProbeBody) -> Answer[Prob
     `model_unavailable`; 403 `switched_off`; 503 `no_worker`, `worker_lost`, `overloaded`.
     """
     found = find(request, request_id)
+    check_scope(key_of(request), "chat", found.model)
     check_flag(found.user_id, "may_probe")
     if found.is_settled and not hasattr(found, "trace"):
         raise not_found("saved trace")

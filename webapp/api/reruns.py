@@ -21,6 +21,9 @@ from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.idempotency import Key
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
+from webapp.keys.keys import check_scope
+from webapp.keys.middleware import key_of
+from webapp.keys.models import ApiKey
 from webapp.lifecycle.admission import lock_user
 from webapp.limits.refusal import Refused
 from webapp.limits.rules import check_flag, check_sending
@@ -120,19 +123,25 @@ def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan, key: Ke
     422 `key_reused`; 429 `too_many_requests` (256 waiting runs); 403 `sending_stopped`, `switched_off`.
     """
     found = find(request, request_id)
-    done = once(key, lambda: _begin(found, body, key), lambda ids: models.Rerun.objects.filter(pk__in=ids).first())
+    done = once(
+        key,
+        lambda: _begin(found, body, key, key_of(request)),
+        lambda ids: models.Rerun.objects.filter(pk__in=ids).first(),
+    )
     return Answer(_shown(done.made), is_repeat=done.is_repeat)
 
 
-def _begin(found: Request, body: RerunPlan, key: Key | None) -> models.Rerun:
-    """Save a set of runs and have its first ones begun. Raises ApiError, Refused, CannotRerun."""
+def _begin(found: Request, body: RerunPlan, key: Key | None, api_key: ApiKey | None) -> models.Rerun:
+    """Save a set of runs and have its first ones begun. Raises ApiError, OutOfScope, Refused, CannotRerun."""
     _check_allowed(found)
     given = _saved(found)
     model = given.model if body.model is None else body.model
+    check_scope(api_key, "chat", model)
     check = saved_prompt.check(given, _served(given, body.model))
     runs = _planned(given, body, model)
     rerun = models.Rerun(
         user_id=found.user_id,
+        key=api_key,
         original=found,
         title=found.title,
         model=model,

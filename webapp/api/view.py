@@ -22,6 +22,7 @@ from webapp.gateway import errors
 from webapp.gateway.errors import ApiError, View, check_caller, user_id
 from webapp.gateway.faults import database_refusal
 from webapp.gateway.operation import Operation
+from webapp.keys.keys import OutOfScope
 from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.start import QueueUnavailable
@@ -102,6 +103,8 @@ def refusal_of(error: Exception) -> ApiError | None:
         case AnswerOpen():
             message = "The answer before this message is not complete. Wait for its end or stop it, then send."
             return ApiError(409, "answer_open", message)
+        case OutOfScope():
+            return ApiError(403, "out_of_scope", str(error), "model")
         case NotOffered():
             return ApiError(409, "model_unavailable", str(error), "model")
         case UnknownModel():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from inference.protocol.events import (
     AnyEvent,
     CacheLookedUp,
+    CacheStored,
     ContextAssembled,
     GenerationFinished,
     PromptTokenized,
@@ -22,7 +23,7 @@ from inference.protocol.events import (
     TextWithheld,
     TokenSampled,
 )
-from inference.protocol.request import FinishReason, SamplingParams, Usage
+from inference.protocol.request import FinishReason, KeptTTL, SamplingParams, Usage
 from inference.protocol.tool_calls import Splitter
 
 
@@ -38,6 +39,16 @@ class CacheKnown:
     """The engine has looked the prompt up in its prefix cache."""
 
     num_cached_tokens: int
+    has_breakpoints: bool = False
+    """The client wants parts of the prompt kept: what is not there yet will be written."""
+
+
+@dataclass(frozen=True)
+class CacheWritten:
+    """Blocks of the prompt were written to the cache at the client's wish."""
+
+    ttl: KeptTTL
+    num_tokens: int
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,14 @@ class Arguments:
 
 
 @dataclass(frozen=True)
+class Withheld:
+    """The output guard stopped the rest of the answer."""
+
+    message: str
+    """For people, in place of the text."""
+
+
+@dataclass(frozen=True)
 class Ended:
     """The answer is complete."""
 
@@ -77,6 +96,8 @@ class Ended:
     has_calls: bool
     usage: Usage
     is_cancelled: bool
+    is_cache_known: bool = True
+    """False: a server elsewhere does not report its cached tokens."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +108,7 @@ class Failed:
     message: str
 
 
-Step = Begun | CacheKnown | Text | CallBegun | Arguments | Ended | Failed
+Step = Begun | CacheKnown | CacheWritten | Text | CallBegun | Arguments | Withheld | Ended | Failed
 
 
 class AnswerReader:
@@ -98,12 +119,13 @@ class AnswerReader:
         self._window_room: int | None = None
         self._splitter: Splitter | None = None
         self._num_calls = 0
+        self._block_size = 0
         self._pieces: list[bytes] = []
         self._waiting: list[TokenSampled] = []
         self._num_shown_bytes = 0
         self._num_released = 0
         self._is_cancelled = False
-        self._usage = Usage()
+        self._is_cache_known = True
 
     def feed(self, events: Iterable[AnyEvent]) -> list[Step]:
         """Return the steps that the events tell of."""
@@ -118,19 +140,23 @@ class AnswerReader:
                 self._window_room = window - num
             case PromptTokenized(ids=ids):
                 return [Begun(len(ids))]
-            case CacheLookedUp(num_cached_tokens=num):
-                return [CacheKnown(num)]
+            case CacheLookedUp(num_cached_tokens=num, marks=marks, block_size=size):
+                self._block_size = size
+                return [CacheKnown(num, bool(marks))]
+            case CacheStored(ttl=ttl, num_blocks=num) if ttl != "none":
+                return [CacheWritten(ttl, num * self._block_size)]
             case TokenSampled():
                 self._pieces.append(event.piece)
                 self._waiting.append(event)
             case TextReleased(text=text, num_tokens=num):
                 return self._released(text, num)
-            case TextWithheld():
+            case TextWithheld(replacement=replacement):
                 self._splitter = None
+                return [Withheld(replacement)]
             case RequestCancelled():
                 self._is_cancelled = True
-            case GenerationFinished(usage=usage):
-                self._usage = usage
+            case GenerationFinished(is_cache_known=is_cache_known):
+                self._is_cache_known = is_cache_known
             case RequestFinished(finish_reason=reason, usage=usage):
                 return [*self._rest(), self._ended(reason, usage)]
             case RequestFailed(code=code, message=message):
@@ -171,6 +197,7 @@ class AnswerReader:
             has_calls=self._num_calls > 0,
             usage=usage,
             is_cancelled=self._is_cancelled,
+            is_cache_known=self._is_cache_known,
         )
 
     def _stop_text(self) -> str | None:

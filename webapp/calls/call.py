@@ -9,6 +9,8 @@ import msgspec
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
+from webapp.keys.keys import check_scope
+from webapp.keys.models import Feature
 from webapp.lifecycle.begin import begin as begin_requests
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import Key, once
@@ -16,14 +18,6 @@ from webapp.requests.input import Messages, MessagesInput, PlainInput, RequestIn
 from webapp.requests.models import Request
 
 _TITLE_CHARS = 200
-
-
-@dataclass(frozen=True)
-class Caller:
-    """The user of a call, and the key by which it came."""
-
-    user_id: int
-    key_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,19 +57,21 @@ class Begun:
 
 def begin(
     call: Call | PlainCall,
-    caller: Caller,
+    user_id: int,
     arrival: Arrival,
     key: Key | None,
+    feature: Feature = "chat",
     save: Callable[[Sequence[Request]], None] = lambda _requests: None,
 ) -> Begun:
     """Begin the requests of a call, or find those that an earlier call under its key began.
 
-    save: saves rows that hang on the requests, in the transaction that saves these.
-    Raises KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
+    feature: that which an API key needs. save: saves rows that hang on the requests, in the transaction that saves
+    these. Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
     """
+    check_scope(arrival.api_key, feature, call.model)
 
     def work() -> list[Request]:
-        requests = [_request(call, *each, caller, arrival) for each in zip(call.inputs, call.params, strict=True)]
+        requests = [_request(call, *each, user_id, arrival) for each in zip(call.inputs, call.params, strict=True)]
         begin_requests(requests, call.params, arrival, key, save=lambda: save(requests))
         return requests
 
@@ -89,10 +85,11 @@ def _found(ids: list[str]) -> list[Request] | None:
 
 
 def _request(
-    call: Call | PlainCall, given: RequestInput, params: SamplingParams, caller: Caller, arrival: Arrival
+    call: Call | PlainCall, given: RequestInput, params: SamplingParams, user_id: int, arrival: Arrival
 ) -> Request:
     return Request(
-        user_id=caller.user_id,
+        user_id=user_id,
+        key=arrival.api_key,
         surface=arrival.surface,
         model=call.model,
         title=_title(given.messages),

@@ -16,7 +16,9 @@ MAX_ANSWERS = 8
 _NUM_SEEDS = 2**53
 
 
-def settings_of(model: str, given: dict[str, Any], num_answers: int = 1) -> tuple[SamplingParams, ...]:
+def settings_of(
+    model: str, given: dict[str, Any], num_answers: int = 1, may_be_empty: bool = False
+) -> tuple[SamplingParams, ...]:
     """Return the settings of each answer. given: fields of SamplingParams; None stands for the model's own value.
 
     Without `max_tokens` an answer may fill the window. Answers differ in their seed. Raises ApiError, UnknownModel.
@@ -25,7 +27,7 @@ def settings_of(model: str, given: dict[str, Any], num_answers: int = 1) -> tupl
     assert row is not None
     own = msgspec.structs.replace(services.model_entry(row).default_params, max_tokens=_window(model))
     params = msgspec.structs.replace(own, **{name: value for name, value in given.items() if value is not None})
-    checked_params(params, model)
+    checked_params(params, model, may_be_empty)
     first = secrets.randbelow(_NUM_SEEDS) if params.seed is None else params.seed
     return tuple(msgspec.structs.replace(params, seed=(first + number) % _NUM_SEEDS) for number in range(num_answers))
 

@@ -70,6 +70,7 @@ def start_fork(
     assert answer.parent is not None
     request = Request(
         user_id=parent.user_id,
+        key=arrival.api_key,
         surface=arrival.surface,
         model=parent.model,
         title=parent.title,

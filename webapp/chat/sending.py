@@ -14,6 +14,7 @@ from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.idempotency import Key
+from webapp.keys.keys import check_scope
 from webapp.lifecycle import begin as lifecycle
 from webapp.lifecycle.start import Arrival
 from webapp.requests import services
@@ -108,7 +109,7 @@ def begin(
     key: Key | None = None,
 ) -> list[Message]:
     """Save the requests and the messages that will show their answers, then start the requests.
-    Raises NotOffered, Refused, QueueUnavailable, RedisError. Under a key it is called by `once`.
+    Raises NotOffered, OutOfScope, Refused, QueueUnavailable, RedisError. Under a key it is called by `once`.
 
     All requests are of one model. A new question is saved with them. Reads come before the write lock.
     """
@@ -123,6 +124,7 @@ def begin(
         Message.objects.bulk_create(created)
         conversation.save(update_fields=["leaf_id", "title", "updated_at"])
 
+    check_scope(arrival.api_key, "chat", conversation.model)
     lifecycle.begin(requests, params, arrival, key, [message.pk for message in created], save, undo.run)
     return answers
 
@@ -132,6 +134,7 @@ def _request(
 ) -> Request:
     return Request(
         user_id=conversation.user_id,
+        key=arrival.api_key,
         surface=arrival.surface,
         model=conversation.model,
         title=_beginning(question.user_text, _REQUEST_TITLE_CHARS),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment, SegmentKind
+from inference.protocol.request import KeptTTL
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt, plain_prompt
 from inference.tokenization.tokenizer import Tokenizer
 
@@ -23,6 +24,8 @@ class SourceMessage:
     """True: it is the next part of the message before."""
     kind: SegmentKind | None = None
     """Its kind where its maker knows it; None: its place decides."""
+    breakpoint: KeptTTL | None = None
+    """The client wants the prompt up to its end kept in the cache for this time."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,10 @@ class Assembler:
             segments=tuple(_segments(prompt, kept)),
             dropped=tuple(self._drop(message) for message in dropped),
         )
+
+    def num_tokens(self, messages: Sequence[SourceMessage]) -> int:
+        """Return the length of the prompt, of whatever size. Raises TemplateError, ValueError (lone surrogates)."""
+        return len(self._render(messages).ids)
 
     def plain(self, text: SourceMessage, ids: Sequence[int], max_tokens: int) -> Assembled:
         """Return one text as the whole prompt, without the template. ids: its tokens; empty: they are made here.
@@ -153,6 +160,7 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
                 end=segment.end,
                 source=message.source if message else "template",
                 text=segment.text,
+                breakpoint=message.breakpoint if message else None,
             )
         )
     return segments

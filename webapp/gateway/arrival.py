@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
+from django.utils.datastructures import CaseInsensitiveMapping
 from twisted.web.http import HTTPChannel
 
 from webapp.gateway.errors import ApiError
@@ -28,8 +29,8 @@ LARGE_BODY_S = 600.0
 LINGER_S = 5.0
 """Time after a refusal until the connection ends. A client that sends all first reads its answer late."""
 
-MostBytes = Callable[[str, str], Awaitable[int]]
-"""The most bytes that a body may have, by its path and its Cookie header. Raises ApiError."""
+MostBytes = Callable[[str, Mapping[str, str]], Awaitable[int]]
+"""The most bytes that a body may have, by its path and its headers, by name in any case. Raises ApiError."""
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]
@@ -84,10 +85,9 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
 
     async def _ask(self, num_bytes: int) -> None:
         """Find out how large this body may be. Meanwhile the connection is not read."""
-        cookies = b"; ".join(self.requestHeaders.getRawHeaders(b"cookie", ())).decode("latin-1")
         path = self.channel._path.partition(b"?")[0].decode("latin-1")
         try:
-            self._most_bytes = await self.channel.factory.most_bytes(path, cookies)
+            self._most_bytes = await self.channel.factory.most_bytes(path, self._headers())
         except ApiError as error:
             self.refuse(error)
         except Exception:
@@ -97,6 +97,15 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
             self.channel.setTimeout(LARGE_BODY_S)
             self._check(max(num_bytes, self._num_bytes))
             self.channel.transport.resumeProducing()
+
+    def _headers(self) -> Mapping[str, str]:
+        """The headers as Django reads them."""
+        found = {}
+        for name, values in self.requestHeaders.getAllRawHeaders():
+            found[name.decode("latin-1")] = (
+                (b"; " if name.lower() == b"cookie" else b",").join(values).decode("latin-1")
+            )
+        return CaseInsensitiveMapping(found)
 
     def process(self) -> Any:
         """All of the request is there."""

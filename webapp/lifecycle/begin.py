@@ -68,4 +68,4 @@ def _take_back(requests: Sequence[Request], first_id: str, undo: Callable[[], No
 def _record_refusals(requests: Sequence[Request], code: str) -> None:
     """Count requests that leave no row of their own."""
     for request in requests:
-        record_refusal(request.user_id, request.surface, request.model, code)
+        record_refusal(request.user_id, request.surface, request.model, code, request.key_id)

@@ -17,7 +17,7 @@ from inference.protocol.events import (
     first,
 )
 from inference.protocol.generations import last_number, latest
-from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.protocol.request import CacheMark, GenerationRequest, SamplingParams
 from webapp.lifecycle.packing import most_output
 from webapp.requests.input import is_stepped
 from webapp.requests.models import Request
@@ -48,6 +48,11 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         accepted_unix_us=request.accepted_unix_us,
         principal=request.principal,
         is_stepped=is_stepped(request.input),
+        cache_marks=tuple(
+            CacheMark(num_tokens=segment.end, ttl=segment.breakpoint)
+            for segment in context.segments
+            if segment.breakpoint is not None
+        ),
         is_resumed=any(isinstance(event, _BEGUN) for event in events),
     )
 

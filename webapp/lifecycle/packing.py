@@ -34,6 +34,15 @@ def pack(
         raise _unusable(error) from error
 
 
+def num_prompt_tokens(model: str, messages: Sequence[SourceMessage]) -> int:
+    """Return the number of tokens of the prompt that these messages make. Raises CannotPrepare."""
+    found = served(model)
+    try:
+        return found.assembler.num_tokens(messages)
+    except (TokenizerError, TemplateError) as error:
+        raise _unusable(error) from error
+
+
 def _unusable(error: Exception) -> CannotPrepare:
     return CannotPrepare("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}")
 

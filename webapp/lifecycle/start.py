@@ -14,6 +14,7 @@ from inference.eventlog.event_log import Fenced
 from inference.logs.request import name_request
 from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
 from inference.protocol.request import SamplingParams
+from webapp.keys.models import ApiKey
 from webapp.lifecycle import dispatch
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -34,6 +35,8 @@ class Arrival:
     tls_version: str | None = None
     is_stepped: bool = False
     """The reader wants to choose each token."""
+    api_key: ApiKey | None = None
+    """The key with which the request came; None: it came with a sign-in."""
 
 
 def start(
@@ -64,7 +67,7 @@ def start(
     )
     checked = GatewayChecked(
         at=clock.at(),
-        principal=request.principal,
+        principal=request.caller,
         limits=limits,
         duration_us=clock.at() - accepted.received_at,
     )

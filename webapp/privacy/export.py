@@ -40,7 +40,8 @@ traces/           each saved request; Sightglass imports these files
 probes/           each look into the model that was saved
 records/          each table with rows of the account, a file each: JSON lines, and CSV for numbers of bills and use
 
-The file holds no password and no link's token. A CSV cell that a spreadsheet would compute begins with an apostrophe.
+The file holds no password, no key and no link's token. A CSV cell that a spreadsheet would compute begins with an
+apostrophe.
 """
 _RUNNING = """
 Requests still running: {num}. Their answers and traces are not in this file; export again after their end:

@@ -1,6 +1,6 @@
 """A user's rows as files: JSON lines of what is theirs, CSV of the numbers that the site keeps.
 
-No secret goes out: no password's hash, no token's, no session's key. Knows nothing of the tables' meaning.
+No secret goes out: no password's hash, no token's, no key's, no session's key. Knows nothing of the tables' meaning.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from django.db.models import BinaryField
 from webapp.privacy.holdings import Holding
 
 _SECRET = {"password", "token_sha256", "session_key", "session_data"}
+_SECRET_IN = {"keys.apikey": {"digest"}}
+"""Columns whose name is no secret elsewhere."""
 _AT_ONCE = 50
 """Rows fetched at once: a request's row may hold a conversation."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -43,7 +45,8 @@ def name_of(holding: Holding) -> str:
 
 def _rows(holding: Holding, user_id: int) -> Iterator[dict[str, Any]]:
     fields = holding.model._meta.concrete_fields
-    names = [each.attname for each in fields if not isinstance(each, BinaryField) and each.name not in _SECRET]
+    secret = _SECRET | _SECRET_IN.get(holding.label, set())
+    names = [each.attname for each in fields if not isinstance(each, BinaryField) and each.name not in secret]
     found: Iterator[dict[str, Any]] = holding.rows(user_id).order_by("pk").values(*names).iterator(chunk_size=_AT_ONCE)
     return found
 

@@ -39,6 +39,8 @@ def default_id() -> str:
 
 
 def is_offered(model: str) -> bool:
+    if "\x00" in model:  # PostgreSQL accepts no NUL, not even in a lookup
+        return False
     return RegisteredModel.objects.filter(pk=model, state=State.ENABLED).exists()
 
 

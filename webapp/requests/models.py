@@ -54,6 +54,8 @@ class Request(models.Model):
 
     id = models.CharField(primary_key=True, max_length=32, default=new_request_id, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="requests")
+    key = models.ForeignKey("keys.ApiKey", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+    """The key with which the request came; null: it came with a sign-in, or the key was deleted."""
     surface = models.CharField(max_length=16)
     model = models.CharField(max_length=128)
     title = models.CharField(max_length=200)
@@ -110,6 +112,7 @@ class Request(models.Model):
             models.Index(fields=["user", "-created_at", "-id", *FILTERED], name="library"),
             models.Index(fields=["user", "accepted_unix_us"], condition=models.Q(is_imported=True), name="imported"),
             models.Index(fields=["model"], condition=models.Q(finished_at=None), name="open_requests"),
+            models.Index(fields=["key"], condition=models.Q(key__isnull=False), name="requests_by_key"),
         ]
 
     def __str__(self) -> str:
@@ -121,8 +124,13 @@ class Request(models.Model):
 
     @property
     def principal(self) -> str:
-        """The request's user, as its events name the user; it also separates users' prefix caches."""
+        """The request's user, by whom prefix caches are separate and turns are fair, with any key."""
         return f"user:{self.user_id}"
+
+    @property
+    def caller(self) -> str:
+        """The request's key, or else its user, as its events name them."""
+        return self.principal if self.key is None else self.key.principal
 
 
 class Delivery(models.Model):

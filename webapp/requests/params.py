@@ -14,9 +14,16 @@ from webapp.requests import services
 _GRAMMAR = ("json_schema", "regex", "tool_calls")
 
 
-def checked_params(params: SamplingParams, model: str) -> SamplingParams:
-    """Check the params for this model and return them. Raises ApiError, which names every problem, one per field."""
-    found = [*params.problems(), _id_problem(params, model), _nul_problem(params)]
+_NO_ANSWER = Problem("max_tokens", "must be 1 or more")
+
+
+def checked_params(params: SamplingParams, model: str, may_be_empty: bool = False) -> SamplingParams:
+    """Check the params for this model and return them. Raises ApiError, which names every problem, one per field.
+
+    may_be_empty: a request for no answer, which reads the prompt into the cache, is no mistake.
+    """
+    is_empty = params.max_tokens == 0 and not may_be_empty
+    found = [*params.problems(), _id_problem(params, model), _nul_problem(params), _NO_ANSWER if is_empty else None]
     if not any(problem and problem.field in _GRAMMAR for problem in found):
         found.append(_grammar_problem(params))
     first = {problem.field: problem for problem in reversed(found) if problem}
@@ -58,8 +65,9 @@ def _grammar_problem(params: SamplingParams) -> Problem | None:
 
 
 def _nul_problem(params: SamplingParams) -> Problem | None:
-    breakers = {"dry_sequence_breakers": params.dry_sequence_breakers}
-    texts = breakers | {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
+    descriptions = [] if params.tool_calls is None else [tool.description for tool in params.tool_calls.tools]
+    lists = {"dry_sequence_breakers": params.dry_sequence_breakers, "tool_calls": descriptions}
+    texts = lists | {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
     places = ((name, (text or "").find("\x00")) for name, values in texts.items() for text in values)
     told = "has a NUL, which is invisible, as character {:,}; remove it"
     return next((Problem(name, told.format(place + 1)) for name, place in places if place >= 0), None)

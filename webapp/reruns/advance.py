@@ -121,6 +121,7 @@ def will_run_again(rerun: Rerun, run: Run) -> bool:
 def _request(rerun: Rerun, run: Run) -> Request:
     return Request(
         user_id=rerun.user_id,
+        key_id=rerun.key_id,
         surface="replay",
         model=rerun.model,
         title=rerun.title,

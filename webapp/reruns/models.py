@@ -25,6 +25,8 @@ class Rerun(models.Model):
 
     id = models.CharField(primary_key=True, max_length=32, default=new_rerun_id, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="reruns")
+    key = models.ForeignKey("keys.ApiKey", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+    """The key that began it, for its runs' requests; null: a sign-in did, or the key was deleted."""
     original = models.ForeignKey(Request, null=True, on_delete=models.SET_NULL, related_name="reruns")
     title = models.CharField(max_length=200)
     model = models.CharField(max_length=128)

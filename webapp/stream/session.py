@@ -1,10 +1,15 @@
-"""Looks up the users of sessions anew, so that no stream outlives a sign-out. Knows nothing of the streams."""
+"""Looks up sessions and keys anew, so that no stream outlives the sign-in or the key that opened it.
+
+Knows nothing of the streams.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, get_user
@@ -16,6 +21,8 @@ from django.utils.crypto import constant_time_compare
 from django.utils.module_loading import import_string
 
 from webapp.accounts.models import Session
+from webapp.keys.keys import live_ids
+from webapp.keys.middleware import key_of
 from webapp.stream.frames import read
 from webapp.stream.rows import GATHER_S, Rows
 
@@ -24,9 +31,24 @@ CHECK_S = 3.0
 NOT_SIGNED_IN = "You are not signed in any more. Sign in, then load the page again."
 
 
+Ending = Callable[[], Coroutine[Any, Any, None]]
+"""Returns once the sign-in or the key that opened a stream counts no more."""
+
+
 @cache
 def _sessions_of(_loop: asyncio.AbstractEventLoop) -> Rows[User]:
     return Rows(lambda keys: read(lambda: users_of(keys)))
+
+
+@cache
+def _keys_of(_loop: asyncio.AbstractEventLoop) -> Rows[int]:
+    return Rows(lambda ids: read(lambda: {str(each): each for each in live_ids(map(int, ids))}))
+
+
+def ending_of(request: HttpRequest) -> Ending:
+    """The end of the request's key, or else of its session. Keeps nothing else of the request."""
+    key = key_of(request)
+    return partial(session_end, request.session.session_key) if key is None else partial(key_end, key.pk)
 
 
 def user_of(session_key: str | None) -> User | None:
@@ -59,4 +81,13 @@ async def session_end(session_key: str | None) -> None:
         await asyncio.sleep(CHECK_S - GATHER_S)
         with suppress(Error):  # the database is away; the next look decides
             if session_key is None or await sessions.find(session_key) is None:
+                return
+
+
+async def key_end(key_id: int) -> None:
+    """Return once the key is revoked or has expired, or its user's account is closed."""
+    keys = _keys_of(asyncio.get_running_loop())
+    while True:
+        with suppress(Error):  # as above; each look takes GATHER_S
+            if await keys.find(str(key_id)) is None:
                 return

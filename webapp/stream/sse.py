@@ -16,7 +16,7 @@ from webapp.gateway.errors import ApiError, not_found, not_signed_in
 from webapp.stream.frames import Again, Unreadable, WireFrame, find_request, frames, read
 from webapp.stream.hub import Overflow
 from webapp.stream.places import Place, TooManyStreams, places
-from webapp.stream.session import session_end
+from webapp.stream.session import Ending, ending_of
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ After it the reader must reconnect, which browsers do by themselves."""
 
 
 class _SignedOut(Exception):
-    """The session that opened the stream is over."""
+    """The sign-in or the key that opened the stream counts no more."""
 
 
 async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
@@ -58,7 +58,7 @@ async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
     except BaseException:
         place.leave()
         raise
-    body = _body(request_id, source, first, after, request.session.session_key, place)
+    body = _body(request_id, source, first, after, ending_of(request), place)
     response = _Stream(place, body, content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
@@ -82,12 +82,12 @@ async def _body(
     source: AsyncIterator[WireFrame | Again],
     first: WireFrame | Again | None,
     after: Mark,
-    session_key: str | None,
+    ending: Ending,
     place: Place,
 ) -> AsyncIterator[bytes]:
     num_bytes, last = 0, after
     try:
-        async for frame in _with_pauses(source, first, session_key):
+        async for frame in _with_pauses(source, first, ending):
             if frame is None:
                 yield b": keep-alive\n\n"
                 continue
@@ -113,23 +113,23 @@ async def _body(
 
 
 async def _with_pauses(
-    source: AsyncIterator[WireFrame | Again], first: WireFrame | Again | None, session_key: str | None
+    source: AsyncIterator[WireFrame | Again], first: WireFrame | Again | None, ending: Ending
 ) -> AsyncIterator[WireFrame | Again | None]:
     """Yield the first frame, then the source's others, and None after each KEEP_ALIVE_S of silence.
 
     Raises _SignedOut.
     """
     step: asyncio.Future[WireFrame | Again] | None = None
-    session = asyncio.ensure_future(session_end(session_key))
+    caller = asyncio.ensure_future(ending())
     try:
         if first is not None:
             yield first
         while True:
             step = step or asyncio.ensure_future(anext(source))
-            both: tuple[asyncio.Future[Any], ...] = (step, session)
+            both: tuple[asyncio.Future[Any], ...] = (step, caller)
             await asyncio.wait(both, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
-            if session.done():
-                session.result()
+            if caller.done():
+                caller.result()
                 raise _SignedOut
             if not step.done():
                 yield None
@@ -140,7 +140,7 @@ async def _with_pauses(
             except StopAsyncIteration:
                 return
     finally:
-        session.cancel()
+        caller.cancel()
         if step is not None:
             step.cancel()
             await asyncio.wait([step])

@@ -69,6 +69,7 @@ class Supervisor:
             self._say("stopping")
         finally:
             self._stop()
+            self._say("stopped")
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         if self._stop_asked_at is None:

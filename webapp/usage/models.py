@@ -70,6 +70,8 @@ class UsageRecord(_Kind, _Ending, _Tokens):
     """One request's use, written in the transaction that settles it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    key = models.ForeignKey("keys.ApiKey", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+    """The key with which the request came; null: it came with a sign-in, or the key was deleted."""
     request_id = models.CharField(max_length=32, unique=True)
     """Kept as text: the record outlives the request."""
     accepted_at = models.DateTimeField()
@@ -102,6 +104,7 @@ class UsageRecord(_Kind, _Ending, _Tokens):
         indexes: ClassVar = [
             models.Index(fields=["accepted_at"]),
             models.Index(fields=["user", "accepted_at"]),
+            models.Index(fields=["key", "accepted_at"], condition=models.Q(key__isnull=False), name="usage_by_key"),
         ]
 
     def __str__(self) -> str:

@@ -47,6 +47,7 @@ def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
     return UsageRecord(
         request_id=request.pk,
         user_id=request.user_id,
+        key_id=request.key_id,
         surface=request.surface,
         model=request.model,
         accepted_at=_accepted_at(request),
@@ -72,11 +73,12 @@ def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
     )
 
 
-def record_refusal(user_id: int, surface: str, model: str, code: str) -> None:
+def record_refusal(user_id: int, surface: str, model: str, code: str, key_id: int | None = None) -> None:
     """Write the record of a request that the gateway refuses."""
     record = UsageRecord(
         request_id=new_request_id(),
         user_id=user_id,
+        key_id=key_id,
         surface=surface,
         model=model,
         accepted_at=timezone.now(),

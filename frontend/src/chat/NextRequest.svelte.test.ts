@@ -11,8 +11,8 @@ const PREVIEW: Preview = {
   num_prompt_tokens: 40,
   num_output_tokens: 300,
   segments: [
-    { kind: "system", role: "system", start: 0, end: 30, source: "", text: "" },
-    { kind: "user", role: "user", start: 30, end: 40, source: "", text: "" },
+    { kind: "system", role: "system", start: 0, end: 30, source: "", text: "", breakpoint: null },
+    { kind: "user", role: "user", start: 30, end: 40, source: "", text: "", breakpoint: null },
   ],
   dropped: [],
   num_cached_tokens: 32,

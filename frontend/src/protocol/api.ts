@@ -327,6 +327,13 @@ export interface CreatedAlertRule {
   secret: string;
 }
 
+/** A new key. */
+export interface CreatedKey {
+  key: Key;
+  /** The key itself. It is in this answer alone: keep it where only the program reads it. */
+  secret: string;
+}
+
 /** A draft of the next message. */
 export interface Draft {
   text: string;
@@ -555,6 +562,38 @@ export interface ImportedRequest {
 /** The requests of an imported file: one, or all of an archive. */
 export interface ImportedRequests {
   requests: ImportedRequest[];
+}
+
+/** A key, without its secret. */
+export interface Key {
+  id: number;
+  name: string;
+  /** The beginning of the secret, by which a user knows the key. */
+  prefix: string;
+  /** Empty: all that are offered. */
+  models: string[];
+  /** Empty: all. */
+  features: ("batches" | "chat" | "completions" | "embeddings" | "read")[];
+  state: "expired" | "live" | "revoked";
+  created_at: string;
+  /** Null: it does not expire. */
+  expires_at: string | null;
+  revoked_at: string | null;
+  /** To the minute; null: it was not used yet. */
+  last_used_at: string | null;
+}
+
+/** A key's new name. */
+export interface KeyChange {
+  name: string;
+}
+
+/** A user's keys. */
+export interface KeyList {
+  /** Those that are not revoked first, then the newest; at most 200. */
+  keys: Key[];
+  /** Keys that may work at the same time. */
+  most_live: number;
 }
 
 /** The price of one token of each kind, in billionths of the currency's unit: 150 is 0.15 per million tokens. */
@@ -985,6 +1024,18 @@ export interface NewFork {
   params?: Partial<SamplingParams> | null;
   client?: Partial<ClientTiming> | null;
   is_stepped?: boolean;
+}
+
+/** A key to make. */
+export interface NewKey {
+  /** Tells the keys apart; at most 60 characters. */
+  name: string;
+  /** Ids of the models that it may use. Default: all that are offered. */
+  models?: string[];
+  /** Features that it may use. Default: all. */
+  features?: ("batches" | "chat" | "completions" | "embeddings" | "read")[];
+  /** With its time zone, such as 2026-11-24T08:00:00+01:00. Default: it does not expire. */
+  expires_at?: string | null;
 }
 
 /** A message, and the settings of its answers. Without settings the conversation's hold. */
@@ -2439,6 +2490,12 @@ export interface Operations {
   "DELETE /api/account/sign-ins/{sign_in_id}": { answer: void; };
   "GET /api/users/{target_id}/sign-ins": { answer: SignInsPreview; };
   "POST /api/users/{target_id}/sign-ins/end": { body: StopBody; answer: EndedSignIns; };
+  "GET /api/keys": { answer: KeyList; };
+  "POST /api/keys": { body: NewKey; answer: CreatedKey; };
+  "PATCH /api/keys/{key_id}": { body: KeyChange; answer: Key; };
+  "DELETE /api/keys/{key_id}": { answer: void; };
+  "GET /api/users/{target_id}/keys": { answer: KeyList; };
+  "POST /api/users/{target_id}/keys/{key_id}/revoke": { body: StopBody; answer: Key; };
   "GET /api/account/data": { answer: UserData; };
   "POST /api/account/erasure": { body: ConfirmedErasure; answer: UserData; };
   "GET /api/users/{user_id}/data": { answer: UserData; };

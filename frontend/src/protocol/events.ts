@@ -67,14 +67,21 @@ export interface CacheLookedUp {
   saved_us: number | null;
   /** Tokens taken over whose reading was timed. The others were generated. None: not recorded. */
   num_timed_tokens: number | null;
-  /** Time for which the client wants the blocks kept. */
-  ttl: "1h" | "5m" | "none";
+  /** Places up to which the client wants the blocks kept. */
+  marks: CacheMark[];
   /** For each block taken over, the number of sequences that have it in their tables, this one included; all of the same user. None, here and in the next field: not recorded. */
   num_owners: number[] | null;
   /** The worker had computed nothing before the look-up that a request could reuse. */
   was_empty: boolean | null;
   /** The reason why the first missing block was not there. None also where no block was missing. */
   absence: "evicted" | "expired" | "never" | "unknown" | null;
+}
+
+/** A breakpoint: the client wants the prompt's full blocks up to here kept. */
+export interface CacheMark {
+  /** Tokens of the prompt before it. */
+  num_tokens: number;
+  ttl: "1h" | "5m";
 }
 
 /** The dimensions that set the memory of a token's keys and values, and the size of the worker's cache. */
@@ -363,8 +370,8 @@ export interface GenerationRequest {
   policy: Policy | null;
   /** The request's owner. It separates the prefix cache's contents. Fairness between users counts by it. */
   principal: string;
-  /** Time for which the client wants the prompt's full blocks kept. It pays for those that only this request wrote. */
-  cache_ttl: "1h" | "5m" | "none";
+  /** Places up to which the client wants the prompt's blocks kept. It pays for those that only this request wrote. */
+  cache_marks: CacheMark[];
   /** A waiting request with a higher priority goes first. One with a lower priority gives up its blocks first. */
   priority: number;
 }
@@ -870,7 +877,7 @@ export interface SamplingParams {
   typical_p: number;
   /** Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance. */
   seed: number | null;
-  /** Most tokens of the answer. */
+  /** Most tokens of the answer. 0: the prompt is read into the prefix cache, and there is no answer. */
   max_tokens: number;
   /** Texts that end the answer; they are not part of it. */
   stop: string[];
@@ -893,6 +900,8 @@ export interface Segment {
   source: string;
   /** The text of this segment, exactly as the model received it. */
   text: string;
+  /** The client wants the prompt up to this segment's end kept in the cache for this time. None: no breakpoint. */
+  breakpoint: "1h" | "5m" | null;
 }
 
 /** A segment whose text differs from that in the request before. */
@@ -1169,7 +1178,7 @@ export const RANGES = {
   min_p: { min: 0, max: 1 },
   typical_p: { min: 0, max: 1 },
   seed: { min: 0, max: 9007199254740991 },
-  max_tokens: { min: 1, max: 1000000 },
+  max_tokens: { min: 0, max: 1000000 },
 } as const;
 
 /** An answer repeats itself when its last tokens are one cycle so often, and so many in all. */
@@ -1274,7 +1283,7 @@ export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
   "generation.forked": {"generation": 0},
   "generation.preempted": {"generation": 0},
   "generation.finished": {"generation": 0, "message": "", "code": null, "is_cache_known": true},
-  "cache.looked_up": {"generation": 0, "saved_us": null, "num_timed_tokens": null, "ttl": "none", "num_owners": null, "was_empty": null, "absence": null},
+  "cache.looked_up": {"generation": 0, "saved_us": null, "num_timed_tokens": null, "marks": [], "num_owners": null, "was_empty": null, "absence": null},
   "cache.stored": {"generation": 0, "ttl": "none", "indices": null},
   "cache.evicted": {"generation": 0},
   "batch.composed": {"generation": 0, "num_decoding": null, "num_prefilling": null},

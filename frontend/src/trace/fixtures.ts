@@ -130,7 +130,7 @@ export const LOOKED_UP: CacheLookedUp = {
   num_cached_tokens: 32,
   saved_us: null,
   num_timed_tokens: null,
-  ttl: "none",
+  marks: [],
   num_owners: null,
   was_empty: null,
   absence: null,

@@ -1,4 +1,5 @@
-/** Calls on the signed-in user's own sign-ins. */
+/** Calls on the signed-in user's own sign-ins and keys. */
+import type { NewKey } from "../protocol/api";
 import { call } from "./api";
 
 export const account = {
@@ -6,4 +7,7 @@ export const account = {
   endSignIn: (sign_in_id: string) =>
     call("DELETE /api/account/sign-ins/{sign_in_id}", { path: { sign_in_id } }),
   endOtherSignIns: () => call("DELETE /api/account/sign-ins"),
+  keys: () => call("GET /api/keys"),
+  makeKey: (body: NewKey) => call("POST /api/keys", { body }),
+  revokeKey: (key_id: number) => call("DELETE /api/keys/{key_id}", { path: { key_id } }),
 };

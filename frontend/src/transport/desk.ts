@@ -35,6 +35,12 @@ export const desk = {
     call("GET /api/users/{target_id}/sign-ins", { path: { target_id } }),
   endSignIns: (target_id: number, reason: string) =>
     call("POST /api/users/{target_id}/sign-ins/end", { path: { target_id }, body: { reason } }),
+  keysOf: (target_id: number) => call("GET /api/users/{target_id}/keys", { path: { target_id } }),
+  revokeKeyOf: (target_id: number, key_id: number, reason: string) =>
+    call("POST /api/users/{target_id}/keys/{key_id}/revoke", {
+      path: { target_id, key_id },
+      body: { reason },
+    }),
   setUserLimits: (target_id: number, body: LimitsBody) =>
     call("PUT /api/users/{target_id}/limits", { path: { target_id }, body }),
   setGroupLimits: (group_id: number, body: LimitsBody) =>

@@ -97,9 +97,9 @@ class BlockManager:
         num_available = self.num_available + len(freed)
         return self.num_blocks_for(num_tokens) - len(found) + num_idle + num_spare <= num_available
 
-    def own(self, found: Sequence[int], ttl: CacheTTL) -> list[int]:
-        """Return a new block table of blocks that were just found."""
-        for block in found:
+    def own(self, found: Sequence[int], ttls: Sequence[CacheTTL]) -> list[int]:
+        """Return a new block table of blocks that were just found. ttls: the class in which each is to be kept."""
+        for block, ttl in zip(found, ttls, strict=True):
             if self._num_owners[block] == 0:
                 self._cache.hold(block, ttl)
             self._num_owners[block] += 1

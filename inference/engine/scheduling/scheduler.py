@@ -23,7 +23,9 @@ answers to one message) it then has all but the last token:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from inference.engine.scheduling.block_manager import BlockManager, OutOfBlocks
 from inference.engine.scheduling.fairness import INPUT_WEIGHT, OUTPUT_WEIGHT, ServiceCounter
@@ -203,7 +205,8 @@ class Scheduler:
             self._preempt(paused.pop(), step)
             found = self.blocks.find(keys)
         was_empty = self.blocks.is_empty
-        sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
+        size = self.blocks.block_size
+        sequence.block_table = self.blocks.own(found, [sequence.block_ttl(at, size) for at in range(len(found))])
         sequence.num_stored_blocks = len(found)
         sequence.found(max(len(found) * self.blocks.block_size, self._share_input(sequence)))
         sequence.num_settled_blocks = max(sequence.num_settled_blocks, len(sequence.block_table))
@@ -309,18 +312,26 @@ class Scheduler:
         start, sequence.num_stored_blocks = sequence.num_stored_blocks, num_full
         settled = min(sequence.num_settled_blocks, num_full)
         sequence.num_settled_blocks = max(sequence.num_settled_blocks, num_full)
-        keys, ttl = sequence.block_keys(size), sequence.request.cache_ttl
+        keys = sequence.block_keys(size)
 
-        def store(first: int, end: int, ttl: CacheTTL) -> Stored:
-            part = slice(first, max(first, end))
-            return Stored(tuple(first + index for index in self.blocks.store(table[part], keys[part], ttl)), ttl)
+        def store(first: int, end: int) -> list[Stored]:
+            """Store the blocks of a part of the input: one entry for each class."""
+            classes = groupby(range(first, max(first, end)), lambda index: sequence.block_ttl(index, size))
+            return [self._store(table, keys, indices, ttl) for ttl, indices in classes]
 
         # A block is written once: computed again after a preemption, it is neither read nor written a second time.
-        again = store(start, min(settled, num_input), ttl)
-        written = store(max(start, settled), min(num_full, num_input), ttl)
-        answer = store(max(start, num_input), num_full, NO_TTL)
-        sequence.num_written_tokens += len(written.indices) * size
-        return [stored for stored in (again, written, answer) if stored.indices]
+        again = store(start, min(settled, num_input))
+        written = store(max(start, settled), min(num_full, num_input))
+        answer = self._store(table, keys, range(max(start, num_input), num_full), NO_TTL)
+        for each in written:
+            if each.ttl != NO_TTL:
+                sequence.num_written_tokens[each.ttl] += len(each.indices) * size
+        return [stored for stored in (*again, *written, answer) if stored.indices]
+
+    def _store(self, table: list[int], keys: list[bytes], indices: Iterable[int], ttl: CacheTTL) -> Stored:
+        part = list(indices)
+        stored = self.blocks.store([table[index] for index in part], [keys[index] for index in part], ttl)
+        return Stored(tuple(part[place] for place in stored), ttl)
 
     def remove_finished(self) -> list[Sequence]:
         """Take out and return the sequences that are done, running or still waiting; their blocks are free again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -9,7 +10,7 @@ from enum import Enum
 from inference.engine.scheduling.prefix_cache import next_key, root_key
 from inference.eventlog.clock import Clock
 from inference.protocol.failures import FailureCode
-from inference.protocol.request import FinishReason, GenerationRequest, Usage
+from inference.protocol.request import CacheTTL, FinishReason, GenerationRequest, Usage, ttl_before
 
 
 class Status(Enum):
@@ -38,8 +39,8 @@ class Sequence:
     """Blocks of the table that the prefix cache gave or was offered."""
     num_settled_blocks: int = 0
     """The most blocks that the prefix cache ever gave or was offered. Preemption does not take them back."""
-    num_written_tokens: int = 0
-    """Input tokens in blocks that only this sequence made known to the prefix cache."""
+    num_written_tokens: Counter[CacheTTL] = field(default_factory=Counter)
+    """Input tokens in blocks that only this sequence made known to the prefix cache, by class."""
     num_prefilled_tokens: int = 0
     """The most input tokens that ever were computed or found in the cache. Preemption does not take them back."""
     num_cached_tokens: int = 0
@@ -106,6 +107,15 @@ class Sequence:
     def num_free_tokens(self) -> int:
         """Number of tokens that it may still generate."""
         return min(self.request.params.max_tokens - len(self.answer_ids), self.window - len(self.ids))
+
+    @property
+    def is_prewarming(self) -> bool:
+        """Return whether it ends once its input is read."""
+        return self.request.params.max_tokens == 0
+
+    def block_ttl(self, index: int, block_size: int) -> CacheTTL:
+        """Return the class in which the client wants a full block of the input kept."""
+        return ttl_before(self.request.cache_marks, (index + 1) * block_size)
 
     def block_keys(self, block_size: int) -> list[bytes]:
         """Return the prefix cache's keys of all full blocks."""
@@ -178,11 +188,11 @@ class Sequence:
     def usage(self) -> Usage:
         """Return the tokens by price class, so far. No token counts as written for a client that did not ask for it."""
         num_computed = self.num_prefilled_tokens - self.num_cached_tokens
-        num_written = 0 if self.request.cache_ttl == "none" else self.num_written_tokens
+        for_5m, for_1h = self.num_written_tokens["5m"], self.num_written_tokens["1h"]
         return Usage(
-            uncached_input=num_computed - num_written,
+            uncached_input=num_computed - for_5m - for_1h,
             cache_read=self.num_cached_tokens,
-            cache_write_5m=num_written if self.request.cache_ttl == "5m" else 0,
-            cache_write_1h=num_written if self.request.cache_ttl == "1h" else 0,
+            cache_write_5m=for_5m,
+            cache_write_1h=for_1h,
             output=len(self.output_ids),
         )

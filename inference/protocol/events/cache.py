@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from inference.protocol.events.base import GenerationEvent
 from inference.protocol.events.shown import Shown
-from inference.protocol.request import NO_TTL, CacheTTL
+from inference.protocol.request import NO_TTL, CacheMark, CacheTTL
 
 Absence = Literal["expired", "evicted", "never", "unknown"]
 """The reason why a block is not in the prefix cache. expired: its time to live ran out. evicted: it made room for
@@ -34,8 +34,8 @@ class CacheLookedUp(GenerationEvent, frozen=True, kw_only=True, tag="cache.looke
     known for any token. Where `num_timed_tokens` is None: estimated from the speed of other steps."""
     num_timed_tokens: int | None = None
     """Tokens taken over whose reading was timed. The others were generated. None: not recorded."""
-    ttl: CacheTTL = NO_TTL
-    """Time for which the client wants the blocks kept."""
+    marks: tuple[CacheMark, ...] = ()
+    """Places up to which the client wants the blocks kept."""
     num_owners: tuple[int, ...] | None = None
     """For each block taken over, the number of sequences that have it in their tables, this one included; all of the
     same user. None, here and in the next field: not recorded."""
@@ -45,7 +45,7 @@ class CacheLookedUp(GenerationEvent, frozen=True, kw_only=True, tag="cache.looke
     """The reason why the first missing block was not there. None also where no block was missing."""
 
     unredacted: ClassVar = (
-        "block_size hits num_cached_tokens saved_us num_timed_tokens ttl num_owners was_empty absence"
+        "block_size hits num_cached_tokens saved_us num_timed_tokens marks num_owners was_empty absence"
     )
     shown: ClassVar = Shown(
         lane="prefill",

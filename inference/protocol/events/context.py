@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event, GenerationEvent, Value
 from inference.protocol.events.shown import Shown
+from inference.protocol.request import KeptTTL
 
 SegmentKind = Literal["system", "tools", "memory", "summary", "history", "attachment", "user", "template"]
 
@@ -24,8 +25,10 @@ class Segment(Value, frozen=True, kw_only=True):
     """Origin of the text, e.g. `message:<id>`, `conversation:system`, `template`."""
     text: str
     """The text of this segment, exactly as the model received it."""
+    breakpoint: KeptTTL | None = None
+    """The client wants the prompt up to this segment's end kept in the cache for this time. None: no breakpoint."""
 
-    unredacted: ClassVar = "kind role start end"
+    unredacted: ClassVar = "kind role start end breakpoint"
 
 
 class Dropped(Value, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.decoders.kv_cache import KVCache
 from inference.protocol.events import AnyEvent, TokenSampled
-from inference.protocol.request import GenerationRequest, SamplingParams, Usage
+from inference.protocol.request import CacheMark, CacheTTL, GenerationRequest, SamplingParams, Usage
 from inference.sampling import vocabulary
 from inference.sampling.vocabulary import Summarise
 
@@ -69,6 +69,11 @@ class Pieces:
 
 def prompt(seed: int, num_tokens: int) -> tuple[int, ...]:
     return tuple(random.Random(seed).choices(range(1, 50), k=num_tokens))
+
+
+def marks(ids: Sequence[int], ttl: CacheTTL) -> tuple[CacheMark, ...]:
+    """One breakpoint behind the whole prompt; none for the class `none`."""
+    return () if ttl == "none" else (CacheMark(num_tokens=len(ids), ttl=ttl),)
 
 
 def request(name: str, ids: tuple[int, ...], num_output: int = 8, **fields: object) -> GenerationRequest:

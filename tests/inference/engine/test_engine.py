@@ -29,9 +29,9 @@ from inference.protocol.events import (
     PrefillAdvanced,
     TokenSampled,
 )
-from inference.protocol.request import GenerationRequest, SamplingParams, Usage
+from inference.protocol.request import CacheMark, GenerationRequest, SamplingParams, Usage
 from inference.sampling.vocabulary import Summary, summarise
-from tests.inference.engine.fakes import FakeDecoder, Run, SetClock, StoppedClock, engine, prompt, request, run
+from tests.inference.engine.fakes import FakeDecoder, Run, SetClock, StoppedClock, engine, marks, prompt, request, run
 
 LIMITS = Limits(max_num_running=8, token_budget=64, mixed_budget=32)
 
@@ -137,25 +137,57 @@ def test_blocks_kept_at_the_clients_wish_are_written_then_read(ttl: str, written
     clock = SetClock()
     served = engine(FakeDecoder(), cache=LruPrefixCache(clock))
     ids = prompt(1, 40)
-    first = run(served, request("a", ids, cache_ttl=ttl))["a"]
+    kept = marks(ids, ttl)
+    first = run(served, request("a", ids, cache_marks=kept))["a"]
     assert first.usage == Usage(**{written: 32}, uncached_input=8, output=8)
     assert {event.ttl for event in first.of(CacheStored)} == {ttl}  # type: ignore[union-attr]
     clock.now += 299
-    assert run(served, request("b", ids, cache_ttl=ttl))["b"].usage == Usage(cache_read=32, uncached_input=8, output=8)
+    assert run(served, request("b", ids, cache_marks=kept))["b"].usage == Usage(
+        cache_read=32, uncached_input=8, output=8
+    )
     clock.now += 3601
-    assert run(served, request("c", ids, cache_ttl=ttl))["c"].usage == first.usage
+    assert run(served, request("c", ids, cache_marks=kept))["c"].usage == first.usage
+
+
+def test_each_block_is_kept_for_the_longest_time_of_the_breakpoints_behind_it() -> None:
+    clock = SetClock()
+    served = engine(FakeDecoder(), cache=LruPrefixCache(clock))
+    ids = prompt(1, 72)
+    breakpoints = (CacheMark(num_tokens=20, ttl="1h"), CacheMark(num_tokens=50, ttl="5m"))
+    first = run(served, request("a", ids, cache_marks=breakpoints))["a"]
+    assert first.usage == Usage(cache_write_1h=16, cache_write_5m=32, uncached_input=24, output=8)
+    kept = [(event.ttl, event.indices) for event in first.of(CacheStored) if isinstance(event, CacheStored)]
+    assert kept == [("1h", (0,)), ("5m", (1, 2)), ("none", (3,))]
+    clock.now += 301
+    assert run(served, request("b", ids))["b"].usage == Usage(cache_read=16, uncached_input=56, output=8)
+
+
+def test_a_prompt_is_read_into_the_cache_without_an_answer() -> None:
+    served = engine(FakeDecoder())
+    ids = prompt(1, 40)
+    warmed = run(served, request("a", ids, 0, cache_marks=marks(ids, "5m")))["a"]
+    assert (warmed.usage, warmed.ids, warmed.finish_reason) == (
+        Usage(cache_write_5m=32, uncached_input=8),
+        [],
+        "length",
+    )
+    assert run(served, request("b", ids))["b"].usage == Usage(cache_read=32, uncached_input=8, output=8)
+    served.check_integrity()
 
 
 def test_of_two_with_the_same_prompt_one_pays_for_writing_it() -> None:
     for num_prompt, num_written in ((40, 32), (48, 48)):
         ids = prompt(1, num_prompt)
-        runs = run(engine(FakeDecoder()), *(request(name, ids, cache_ttl="5m") for name in "ab"))
+        runs = run(engine(FakeDecoder()), *(request(name, ids, cache_marks=marks(ids, "5m")) for name in "ab"))
         assert runs["a"].usage == Usage(cache_write_5m=num_written, uncached_input=num_prompt - num_written, output=8)
         assert runs["b"].usage == Usage(cache_read=num_prompt - 1, uncached_input=1, output=8)
 
 
 def test_blocks_written_before_a_preemption_are_paid_once() -> None:
-    requests = [request(f"r{n}", prompt(n, 40), 60, principal=f"user {n}", cache_ttl="1h") for n in range(6)]
+    requests = [
+        request(f"r{n}", prompt(n, 40), 60, principal=f"user {n}", cache_marks=marks(prompt(n, 40), "1h"))
+        for n in range(6)
+    ]
     runs = run(engine(FakeDecoder(), num_blocks=20, limits=LIMITS), *requests)
     assert any(each.of(GenerationPreempted) for each in runs.values())
     assert {each.usage for each in runs.values()} == {Usage(cache_write_1h=32, uncached_input=8, output=60)}

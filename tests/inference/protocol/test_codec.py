@@ -38,7 +38,7 @@ def test_what_is_not_a_frame_is_refused(data: bytes) -> None:
         ("top_p", float("inf")),
         ("top_k", -1),
         ("min_p", 1.5),
-        ("max_tokens", 0),
+        ("max_tokens", -1),
         ("max_tokens", 10**9),
         ("seed", -1),
         ("repetition_penalty", 0.0),

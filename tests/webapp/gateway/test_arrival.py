@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ class Site:
             self.clock.advance(1)
 
 
-async def most_bytes(_path: str, _cookies: str) -> int:
+async def most_bytes(_path: str, _headers: Mapping[str, str]) -> int:
     return 1 << 20
 
 

@@ -19,6 +19,8 @@ from inference.protocol.request import Usage
 from tests.webapp.inputs import SAVED, asked
 from webapp.billing.bill import post_bill
 from webapp.chat.models import Conversation, Message
+from webapp.keys.keys import New, create
+from webapp.keys.models import ApiKey
 from webapp.presets.models import Preset
 from webapp.probes.models import save
 from webapp.requests.models import Request
@@ -39,6 +41,7 @@ class Held:
 
     user: User
     client: Client
+    key: New
     requests: dict[str, Request] = field(default_factory=dict)
 
 
@@ -52,10 +55,11 @@ def signed_in(user: User) -> Client:
     return client
 
 
-def settled(user: User, word: str) -> Request:
+def settled(user: User, word: str, key: ApiKey | None = None) -> Request:
     """A saved request with its bill and its record."""
     request = Request.objects.create(
         user=user,
+        key=key,
         surface="chat",
         model="m",
         title=word,
@@ -75,9 +79,9 @@ def settled(user: User, word: str) -> Request:
 
 def fill(name: str, word: str) -> Held:
     user = User.objects.create_user(f"{name}{word}", f"{word}@example.org", "a long password", first_name=word.title())
-    held = Held(user, signed_in(user))
+    held = Held(user, signed_in(user), create(user.pk, word))
     user.groups.add(Group.objects.get_or_create(name="guests")[0])
-    request = held.requests["settled"] = settled(user, word)
+    request = held.requests["settled"] = settled(user, word, held.key.key)
     conversation = Conversation.objects.create(user=user, model="m", title=word, system_prompt=word)
     question = Message.objects.create(conversation=conversation, role="user", user_text=word)
     Message.objects.create(conversation=conversation, role="assistant", request=request, parent=question)

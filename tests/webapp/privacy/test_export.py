@@ -50,6 +50,8 @@ def test_every_row_of_the_user_is_in_it_and_none_of_others(anna: Held, bert: Hel
     whole = b"".join(file.read(name) for name in names)
     assert b"mnwrtpls" not in whole
     assert anna.user.password.encode() not in whole
+    assert anna.key.key.prefix.encode() in whole
+    assert anna.key.key.digest.encode() not in whole and anna.key.secret.encode() not in whole
 
 
 def test_an_operators_acts_on_the_site_and_on_others_are_not_in_it(anna: Held, bert: Held) -> None:

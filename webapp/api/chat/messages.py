@@ -24,6 +24,7 @@ from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.idempotency import Key
 from webapp.gateway.operation import answers
 from webapp.gateway.timing import ServerTiming
+from webapp.keys.middleware import key_of
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import once
 from webapp.requests.models import Request
@@ -137,6 +138,7 @@ def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | 
         client=client,
         http_version=getattr(request, "scope", {}).get("http_version"),
         is_stepped=is_stepped,
+        api_key=key_of(request),
     )
 
 

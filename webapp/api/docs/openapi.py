@@ -21,26 +21,28 @@ from webapp.gateway.errors import ErrorAnswer
 from webapp.gateway.idempotency import HEADER, REPLAYED
 from webapp.gateway.operation import Operation
 from webapp.gateway.structs import Body, Query, Result
+from webapp.keys.reach import features_for
 
 _PARAMETER = re.compile(r"<(str|int):(\w+)>")
 _KINDS = {"str": {"type": "string"}, "int": {"type": "integer"}}
 _REFERENCE = "#/components/schemas/{name}"
-_ABOUT = """A session is a cookie. Sign in, and send the `csrftoken` cookie's value as `X-CSRFToken` with every call
-that writes. Times ending in `_us` are microseconds. Costs ending in `_nano` are billionths of the currency's unit.
-A figure that is not known is null. An object of another user is a 404."""
+_ABOUT = """A program sends a key: `Authorization: Bearer …`, or `x-api-key`. A key does not reach the operations that
+name the scheme `session` alone. A page has a session, which is a cookie: it sends the `csrftoken` cookie's value as
+`X-CSRFToken` with every call that writes. Times ending in `_us` are microseconds. Costs ending in `_nano` are
+billionths of the currency's unit. A figure that is not known is null. An object of another user is a 404."""
 _KEY = f"""Makes the call safe to send again: what it begins is begun once under a key of the client's choice. A repeat
 has the first result, and the header `{REPLAYED}: true`. Another call under the key is refused with 422 `key_reused`.
 Keys are kept for seven days."""
-_FIRST_CALL = """There are no API keys: a client signs in with a one-time link, which `manage.py signin_link` prints on
-the server. A first call:"""
+_FIRST_CALL = """Make a key at `/account`, or with `manage.py create_key` on the server. A first call:"""
 _FIRST_LINES = """\
-link=$(.venv/bin/python manage.py signin_link)
-token() { awk '$6 == "csrftoken" { print $7 }' jar; }
-curl -s -o /dev/null -c jar "$link"
-curl -s -o /dev/null -b jar -c jar -H "X-CSRFToken: $(token)" -X POST "$link"
-curl -s -b jar http://127.0.0.1:8000/api/session
-curl -s -b jar -H "X-CSRFToken: $(token)" -d '{}' \
-http://127.0.0.1:8000/api/conversations"""
+key=$(.venv/bin/python manage.py create_key admin --name first)
+curl -s -H "Authorization: Bearer $key" http://127.0.0.1:8000/api/session
+curl -s -H "Authorization: Bearer $key" -d '{}' http://127.0.0.1:8000/api/conversations"""
+_SESSION, _BY_KEY = "session", "key"
+_SCHEMES = {
+    _SESSION: {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "A sign-in in a browser."},
+    _BY_KEY: {"type": "http", "scheme": "bearer", "description": "A key of `/account`."},
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Route:
     parameters: tuple[tuple[str, str], ...]
     """Kind and name of each parameter of the path."""
     operation: Operation
+    is_for_keys: bool
+    """False: it needs a sign-in."""
 
     @property
     def key(self) -> str:
@@ -84,7 +88,7 @@ def _routes_of(pattern: URLPattern) -> Iterator[Route]:
     path = "/" + _PARAMETER.sub(r"{\2}", address)
     operations: dict[str, Operation] = getattr(pattern.callback, "operations", {})
     for method, operation in operations.items():
-        yield Route(method, path, parameters, operation)
+        yield Route(method, path, parameters, operation, bool(features_for(address, method)))
 
 
 def is_json(operation: Operation) -> bool:
@@ -169,7 +173,7 @@ def build_openapi() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Sightglass", "version": VERSION, "description": _description()},
         "paths": paths,
-        "components": {"schemas": build_components(found)},
+        "components": {"schemas": build_components(found), "securitySchemes": _SCHEMES},
     }
 
 
@@ -188,6 +192,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "summary": summary.rstrip("."),
         "description": description,
         "parameters": _parameters(route),
+        "security": [{scheme: []} for scheme in ((_SESSION, _BY_KEY) if route.is_for_keys else (_SESSION,))],
         "responses": {str(status): _answer(route) for status in operation.statuses},
     }
     document["responses"]["default"] = {

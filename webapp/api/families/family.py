@@ -15,9 +15,9 @@ from django.http.response import HttpResponseBase
 
 from webapp.api.view import refusal_of
 from webapp.audit.actor import acting
-from webapp.calls.call import Caller
 from webapp.gateway.errors import ApiError, View, not_signed_in, user_id
 from webapp.gateway.timing import ServerTiming
+from webapp.keys.middleware import key_of
 from webapp.lifecycle.start import Arrival
 from webapp.requests.models import Request
 
@@ -76,7 +76,7 @@ def _check_key(request: HttpRequest) -> None:
     """Raises ApiError."""
     refused = getattr(request, "key_refused", None)
     if refused is not None:
-        raise ApiError(401, refused.code, str(refused))
+        raise ApiError(401, refused.code, refused.message)
     if not request.user.is_authenticated:
         raise ApiError(401, not_signed_in().code, "Send an API key as `Authorization: Bearer …` or `x-api-key: …`.")
 
@@ -90,15 +90,11 @@ def _refused(family: Family, error: Exception, request_id: str) -> HttpResponse:
     return family.error_response(refusal, request_id)
 
 
-def caller_of(request: HttpRequest) -> Caller:
-    """The user of the request, and its key."""
-    key = getattr(request, "api_key", None)
-    return Caller(user_id(request), None if key is None else key.pk)
-
-
 def arrival_of(http: HttpRequest, timing: ServerTiming, surface: str) -> Arrival:
     version = getattr(http, "scope", {}).get("http_version")
-    return Arrival(received_unix_us=timing.received_unix_us, surface=surface, http_version=version)
+    return Arrival(
+        received_unix_us=timing.received_unix_us, surface=surface, http_version=version, api_key=key_of(http)
+    )
 
 
 def traced(response: HttpResponseBase, http: HttpRequest, requests: Sequence[Request], timing: ServerTiming) -> Any:

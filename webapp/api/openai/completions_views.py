@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from webapp.api.families.family import arrival_of, caller_of, traced
+from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.waiting import all_of, refusal_of_failure
 from webapp.api.openai.body import read
 from webapp.api.openai.chat_projection import Head
@@ -24,6 +24,7 @@ from webapp.calls.answer import Ended
 from webapp.calls.call import Begun, PlainCall, begin
 from webapp.calls.relay import relay
 from webapp.gateway.answer import json_response
+from webapp.gateway.errors import user_id
 from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
 
@@ -44,7 +45,7 @@ def _begin(http: HttpRequest, body: CompletionsBody, timing: ServerTiming) -> tu
     key = read_key(http, "create_completion", {"body": body})
     call = plain_call_of(body)
     timing.mark("validate")
-    begun = begin(call, caller_of(http), arrival_of(http, timing, "openai"), key)
+    begun = begin(call, user_id(http), arrival_of(http, timing, "openai"), key, "completions")
     timing.mark("start")
     return call, begun
 

@@ -16,6 +16,8 @@ from webapp.calls.embeddings import DIMENSIONS, MAX_TEXTS, MODEL, Embedded, embe
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError
 from webapp.gateway.timing import ServerTiming
+from webapp.keys.keys import check_scope
+from webapp.keys.middleware import key_of
 
 
 class EmbeddingsBody(Shape):
@@ -51,6 +53,7 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     """Embed one text or several."""
     timing = ServerTiming(http)
     body = read(http, EmbeddingsBody)
+    check_scope(key_of(http), "embeddings", body.model)
     texts = _texts(body)
     timing.mark("validate")
     found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts)

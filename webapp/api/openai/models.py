@@ -6,15 +6,11 @@ import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
-from webapp.api.anthropic.models import anthropic_model, anthropic_models
 from webapp.calls.embeddings import MODEL as EMBEDDING_MODEL
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError
 from webapp.registry.models import RegisteredModel
 from webapp.registry.offered import enabled
-
-_VERSION = "anthropic-version"
-"""Header of each request of an Anthropic client: both families have this address."""
 
 
 class Model(msgspec.Struct):
@@ -29,20 +25,18 @@ class ModelList(msgspec.Struct):
     object: str = "list"
 
 
-async def list_models(http: HttpRequest) -> HttpResponse:
+async def list_models(_http: HttpRequest) -> HttpResponse:
     """List the models that are offered."""
     rows = await sync_to_async(enabled)()
-    if _VERSION in http.headers:
-        return json_response(anthropic_models(rows))
     return json_response(ModelList([*map(_model, rows), _EMBEDDING]))
 
 
-async def show_model(http: HttpRequest, model: str) -> HttpResponse:
+async def show_model(_http: HttpRequest, model: str) -> HttpResponse:
     """Show one model."""
     row = next((each for each in await sync_to_async(enabled)() if each.pk == model), None)
     if row is not None:
-        return json_response(anthropic_model(row) if _VERSION in http.headers else _model(row))
-    if model == EMBEDDING_MODEL and _VERSION not in http.headers:
+        return json_response(_model(row))
+    if model == EMBEDDING_MODEL:
         return json_response(_EMBEDDING)
     raise ApiError(404, "unknown_model", f"The model {model[:100]!r} does not exist here.", "model")
 

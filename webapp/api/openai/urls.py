@@ -9,7 +9,6 @@ from webapp.api.openai.chat_views import create_chat
 from webapp.api.openai.completions_views import create_completion
 from webapp.api.openai.embeddings import create_embeddings
 from webapp.api.openai.errors import response
-from webapp.api.openai.models import list_models, show_model
 from webapp.api.openai.responses.input_items import list_input_items
 from webapp.api.openai.responses.views import cancel_response, create_response, delete_response, show_response
 
@@ -19,8 +18,6 @@ urlpatterns = [
     path("chat/completions", view(OPENAI, POST=create_chat)),
     path("completions", view(OPENAI, POST=create_completion)),
     path("embeddings", view(OPENAI, POST=create_embeddings)),
-    path("models", view(OPENAI, GET=list_models)),
-    path("models/<path:model>", view(OPENAI, GET=show_model)),
     path("responses", view(OPENAI, POST=create_response)),
     path("responses/<str:response_id>", view(OPENAI, GET=show_response, DELETE=delete_response)),
     path("responses/<str:response_id>/cancel", view(OPENAI, POST=cancel_response)),

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from inference.protocol import events as ev
-from inference.protocol.request import SamplingParams, Usage
+from inference.protocol.request import CacheMark, SamplingParams, Usage
 
 TEXT = "[redacted]"
 MARK = "\u25ae "
@@ -172,6 +172,8 @@ def _names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
         return tuple(_UNREDACTED_OF_PARAMS.split())
     if kind is Usage:
         return tuple(_UNREDACTED_OF_USAGE.split())
+    if kind is CacheMark:
+        return CacheMark.__struct_fields__
     assert issubclass(kind, ev.Event | ev.Value) and kind.unredacted is not None, kind
     names = tuple(kind.unredacted.split())
     if issubclass(kind, ev.GenerationEvent):

@@ -15,6 +15,7 @@ const KINDS: Record<string, [one: string, several: string]> = {
   "presets.preset": ["preset", "presets"],
   "reruns.rerun": ["set of runs", "sets of runs"],
   "accounts.session": ["sign-in", "sign-ins"],
+  "keys.apikey": ["key", "keys"],
   "billing.ledgerentry": ["bill", "bills"],
   "usage.usagerecord": ["record of use", "records of use"],
 };

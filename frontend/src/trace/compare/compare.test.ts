@@ -70,7 +70,6 @@ function request({
             num_cached_tokens: 2 * hits.filter(Boolean).length,
             saved_us: null,
             num_timed_tokens: null,
-            ttl: "none",
           } as Partial<CacheLookedUp>,
         ]),
     ...before,
@@ -278,6 +277,25 @@ test("two models with one tokenizer are named, and their tokens compared by id",
 test("two models share no cache", () => {
   const [a, b] = [request({ hits: [] }), by(request({ acceptedAt: 5, hits: [false] }), "big", "v")];
   expect(cacheSentence(contextDiff(a, b)!, a, b, AB)).toContain("of different models, which share no cache");
+});
+
+test("two users share no cache; a key is known to be no other user", () => {
+  const checked = (principal: string) => ({
+    type: "gateway.checked",
+    at: 0,
+    principal,
+    limits: [],
+    duration_us: 1,
+  });
+  const asked = (principal: string, more: Told = {}) =>
+    request({ ...more, before: [checked(principal)] as AnyEvent[] });
+  const words = (one: string, other: string) =>
+    cacheWords(asked(one), asked(other, { acceptedAt: 10 ** 6, hits: [true, true] }));
+  expect(words("user:1", "user:2")).toContain("of different users, who share no cache");
+  for (const other of ["user:1", "key:sg-abcdefgh"])
+    expect(words("user:1", other)).toBe(
+      cacheWords(request({}), request({ acceptedAt: 10 ** 6, hits: [true, true] })),
+    );
 });
 
 test("tokens of different tokenizers are compared by their bytes", () => {

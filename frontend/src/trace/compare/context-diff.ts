@@ -112,7 +112,7 @@ export function cacheSentence(
   const numShared = Math.min(Math.floor(numCommon / size), Math.floor((numRead(late) - 1) / size));
   const isWhole = numCommon === numRead(late);
   const took = tookText(lateName, late, numHits);
-  if (early.gateway && late.gateway && early.gateway.principal !== late.gateway.principal)
+  if (areOfDifferentUsers(early, late))
     return `The two requests are of different users, who share no cache. ${took}`;
   if (early.accepted?.model !== late.accepted?.model)
     return `The two requests are of different models, which share no cache. ${took}`;
@@ -120,6 +120,12 @@ export function cacheSentence(
     return `${took} At most ${blocks(numShared)} of them can come from ${earlyName}; another request left the rest.`;
   if (numHits === numShared) return `${sharedText(isWhole, numShared)} ${took}`;
   return `${sharedText(isWhole, numShared)} ${took} ${whyFewer(early, late, earlyName)}`;
+}
+
+/** False too where it is not known: a request by a key names the key, and not its user, whose cache it uses. */
+function areOfDifferentUsers(a: TraceView, b: TraceView): boolean {
+  const [one, other] = [a, b].map(({ gateway }) => gateway?.principal ?? "");
+  return one !== other && [one, other].every((each) => each!.startsWith("user:"));
 }
 
 /** The ids whose keys and values a request had computed by then, once its prompt was: its newest token's come later. */

@@ -11,7 +11,7 @@ from inference.engine.scheduling.scheduler import EngineOverloaded, Limits, Sche
 from inference.engine.scheduling.sequence import Sequence, Status
 from inference.engine.scheduling.step import Admitted, Preempted, Step
 from inference.protocol.request import CacheTTL, GenerationRequest
-from tests.inference.engine.fakes import SetClock, StoppedClock, request
+from tests.inference.engine.fakes import SetClock, StoppedClock, marks, request
 
 BLOCK_SIZE = 4
 STEP_S, PREFILL_S, DECODE_S = 0.004, 0.0003, 0.0006
@@ -63,7 +63,7 @@ def to_request(index: int, answer: int, arrival: Arrival) -> GenerationRequest:
         arrival.num_output,
         principal=arrival.user,
         priority=arrival.priority,
-        cache_ttl=arrival.ttl,
+        cache_marks=marks(ids, arrival.ttl),
     )
 
 

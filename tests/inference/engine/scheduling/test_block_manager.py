@@ -41,7 +41,7 @@ class Schedules(RuleBasedStateMachine):
         found = self.blocks.find(keys)
         if not self.blocks.can_hold(found, len(text), num_spare=0):
             return
-        table = self.blocks.own(found, ttl)
+        table = self.blocks.own(found, [ttl] * len(found))
         self.sequences.append((text[: len(table) * SIZE], table))
         self._write(len(self.sequences) - 1, text[len(table) * SIZE :])
 

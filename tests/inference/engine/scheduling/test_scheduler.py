@@ -16,7 +16,7 @@ from inference.engine.scheduling.prefix_cache import LruPrefixCache, NoPrefixCac
 from inference.engine.scheduling.scheduler import EngineOverloaded, Limits, Scheduler
 from inference.engine.scheduling.sequence import Sequence
 from inference.protocol.request import FinishReason
-from tests.inference.engine.fakes import SetClock, StoppedClock, request
+from tests.inference.engine.fakes import SetClock, StoppedClock, marks, request
 from tests.inference.engine.scheduling.simulator import (
     BLOCK_SIZE,
     DECODE_S,
@@ -77,7 +77,7 @@ def check_usage(story: Story) -> None:
     assert num_written <= story.num_kept * BLOCK_SIZE
     has_shared_a_part = sequence.num_cached_tokens % BLOCK_SIZE > 0  # of a block, which then is not its own to pay
     assert num_written == story.num_kept * BLOCK_SIZE or has_shared_a_part or story.num_preemptions
-    assert sequence.request.cache_ttl != "none" or not num_written
+    assert sequence.request.cache_marks or not num_written
 
 
 @settings(max_examples=30)
@@ -431,7 +431,12 @@ def test_a_prompt_is_admitted_by_what_one_look_found_however_soon_that_is_out_of
         tight = Scheduler(BlockManager(7, 4, LruPrefixCache(clock)), LIMITS)
         ids = tuple(range(1, 14))
         first, writer, reader = (
-            Sequence(request(name, prompt, 9, cache_ttl="5m", priority=priority), frozenset(), StoppedClock(), 400)
+            Sequence(
+                request(name, prompt, 9, cache_marks=marks(prompt, "5m"), priority=priority),
+                frozenset(),
+                StoppedClock(),
+                400,
+            )
             for name, prompt, priority in (("a", ids[:5], 0), ("b", ids, 1), ("c", (*ids[:12], 99), 0))
         )
         for each in (first, writer):  # who has the higher priority does not wait for what the other reads

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from webapp.api.families.family import arrival_of, caller_of, traced
+from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import Stream, place_for
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
 from webapp.api.openai.body import read
@@ -117,7 +117,7 @@ def _begin(http: HttpRequest, body: ResponseBody, timing: ServerTiming) -> Begun
     is_stored = body.store is not False
     begun = begin(
         call,
-        caller_of(http),
+        user_id(http),
         arrival_of(http, timing, "openai"),
         key,
         save=lambda requests: store(requests[0], kept) if is_stored else None,

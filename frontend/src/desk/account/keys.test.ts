@@ -1,0 +1,41 @@
+import { expect, it } from "vitest";
+import type { Key } from "../../protocol/api";
+import { momentText } from "../users/words";
+import { expiryOf, scopeText, timesText } from "./keys";
+
+const MADE = "2026-03-01T12:00:00Z";
+const LATER = "2026-04-01T12:00:00Z";
+const key = (more: Partial<Key> = {}): Key => ({
+  id: 1,
+  name: "notebook",
+  prefix: "sg-abcdefgh",
+  models: [],
+  features: [],
+  state: "live",
+  created_at: MADE,
+  expires_at: null,
+  revoked_at: null,
+  last_used_at: null,
+  ...more,
+});
+
+it("tells what a key may use", () => {
+  expect(scopeText(key(), String)).toBe("all features · all models");
+  const some = key({ features: ["chat", "read"], models: ["m"] });
+  expect(scopeText(some, (id) => id.toUpperCase())).toBe("chat, read · M");
+});
+
+it("tells when a key was made, used and ends", () => {
+  expect(timesText(key())).toBe(`Made ${momentText(MADE)} · not used yet · does not expire`);
+  expect(timesText(key({ last_used_at: LATER, expires_at: LATER }))).toBe(
+    `Made ${momentText(MADE)} · last used ${momentText(LATER)} · expires ${momentText(LATER)}`,
+  );
+  expect(timesText(key({ expires_at: LATER, state: "expired" }))).toContain(`expired ${momentText(LATER)}`);
+  const revoked = key({ expires_at: LATER, revoked_at: MADE, state: "revoked" });
+  expect(timesText(revoked)).toBe(`Made ${momentText(MADE)} · not used yet · revoked ${momentText(MADE)}`);
+});
+
+it("counts the expiry from now on", () => {
+  expect(expiryOf(7, new Date("2026-03-01T12:00:00Z"))).toBe("2026-03-08T12:00:00.000Z");
+  expect(expiryOf(0, new Date())).toBeNull();
+});

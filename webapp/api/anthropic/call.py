@@ -1,0 +1,87 @@
+"""A message's body as a call. Raises ApiError, which names the wrong field by Anthropic's name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from webapp.api.anthropic.messages import ReadPrompt, kept, read_prompt
+from webapp.api.anthropic.shapes import AnyChoice, MessageBody, PromptBody, ThinkingOff, ToolChoice
+from webapp.api.anthropic.tools import calls_of
+from webapp.calls.call import Call
+from webapp.calls.settings import settings_of
+from webapp.gateway.errors import ApiError
+
+_NAMES = {
+    "params.json_schema": "output_config.format.schema",
+    "params.tool_calls": "tools",
+    "params.stop": "stop_sequences",
+}
+
+_REFUSED = ("container", "mcp_servers", "compaction", "fallbacks", "fallback_credit_token")
+"""Fields for what this server cannot do."""
+
+
+def call_of(body: MessageBody) -> Call:
+    """Raises ApiError, UnknownModel."""
+    _check(body)
+    prompt = prompt_of(body)
+    try:
+        params = settings_of(body.model, _settings(body, prompt), may_be_empty=True)
+    except ApiError as error:
+        raise _renamed(error) from None
+    return Call(body.model, kept(prompt.messages, prompt.breakpoints), params)
+
+
+def prompt_of(body: PromptBody) -> ReadPrompt:
+    """Raises ApiError."""
+    if body.thread is not None:
+        message = "No conversation is kept here. Send all messages, without thread."
+        raise ApiError(400, "thread_unsupported_request", message, "thread")
+    for name in _REFUSED:
+        if getattr(body, name, None) is not None:
+            raise ApiError(400, "unsupported", f"{name} is not supported here. Leave it out.", name)
+    if not isinstance(body.thinking, ThinkingOff | None):
+        message = f"thinking: {body.model[:100]!r} does not think. Leave the field out, or send the type 'disabled'."
+        raise ApiError(400, "unsupported", message, "thinking")
+    return read_prompt(body)
+
+
+def _check(body: MessageBody) -> None:
+    if body.max_tokens == 0:
+        _check_reading_ahead(body)
+    if not 0 <= (0 if body.temperature is None else body.temperature) <= 1:
+        raise ApiError(400, "invalid", "temperature must be from 0 to 1.", "temperature")
+
+
+def _check_reading_ahead(body: MessageBody) -> None:
+    """Without an answer there is nothing to stream, to form and to call."""
+    form = body.output_config.format if body.output_config else None
+    must_call = isinstance(body.tool_choice, AnyChoice | ToolChoice)
+    for name, is_given in (("stream", body.stream), ("output_config.format", form), ("tool_choice", must_call)):
+        if is_given:
+            message = f"max_tokens: 0 reads the prompt into the cache and gives no answer. Leave {name} out."
+            raise ApiError(400, "invalid", message, name)
+
+
+def _settings(body: MessageBody, prompt: ReadPrompt) -> dict[str, Any]:
+    form = body.output_config.format if body.output_config else None
+    return {
+        "max_tokens": body.max_tokens,
+        "temperature": body.temperature,
+        "top_p": 1e-9 if body.top_p == 0 else body.top_p,
+        "top_k": body.top_k,
+        "stop": body.stop_sequences,
+        "json_schema": None if form is None else json.dumps(form.schema),
+        "tool_calls": calls_of(body.tool_choice, prompt.tools),
+    }
+
+
+def _renamed(error: ApiError) -> ApiError:
+    """The same error with the field's name in Anthropic's form, also in its message."""
+    if error.field is None:
+        return error
+    own = error.field.removeprefix("params.")
+    name = _NAMES.get(error.field, own)
+    message = name + error.message.removeprefix(own) if error.message.startswith(own) else error.message
+    return ApiError(error.status, error.code, message, name, error.retry_after_s)

@@ -1,0 +1,40 @@
+"""`POST /v1/messages/count_tokens`: the length of a prompt, which is assembled as it would be sent."""
+
+from __future__ import annotations
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from webapp.api.anthropic.call import prompt_of
+from webapp.api.anthropic.shapes import CountBody
+from webapp.api.families.waiting import refusal_of_failure
+from webapp.gateway.answer import json_response
+from webapp.gateway.body import read_body
+from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.packing import num_prompt_tokens
+from webapp.registry.offered import chosen
+from webapp.requests.failure import CannotPrepare
+
+
+class Count(msgspec.Struct):
+    """The length of a prompt."""
+
+    input_tokens: int
+
+
+async def count_tokens(http: HttpRequest) -> HttpResponseBase:
+    """Count the tokens of a prompt. Nothing is stored, queued or generated."""
+    timing = ServerTiming(http)
+    count = await sync_to_async(_count)(read_body(http, CountBody))
+    timing.mark("count")
+    return timing.apply(json_response(count))
+
+
+def _count(body: CountBody) -> Count:
+    model, prompt = chosen(body.model), prompt_of(body)
+    try:
+        return Count(num_prompt_tokens(model, prompt.messages))
+    except CannotPrepare as error:
+        raise refusal_of_failure(error.failure.code, error.failure.message) from None

@@ -1,0 +1,119 @@
+"""`POST /v1/messages`: streaming and not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from inference.protocol.events import CacheLookedUp, RequestFailed, RequestFinished, TextReleased
+from webapp.api.anthropic.call import call_of
+from webapp.api.anthropic.errors import error_of
+from webapp.api.anthropic.events import Ping, frame
+from webapp.api.anthropic.projection import MessageProjection, message_of
+from webapp.api.anthropic.shapes import MessageBody
+from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.stream import Stream, place_for
+from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
+from webapp.calls.call import Begun, begin
+from webapp.calls.relay import Arrived, Lost, relay
+from webapp.gateway.answer import json_response
+from webapp.gateway.body import read_body
+from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.idempotency import REPLAYED, read_key
+from webapp.gateway.timing import ServerTiming
+from webapp.requests.models import Request
+from webapp.stream.places import Place
+
+_BEGUN = (CacheLookedUp, TextReleased, RequestFinished, RequestFailed)
+"""Events with which a message begins. A failure before them has a status of its own."""
+
+
+async def create_message(http: HttpRequest) -> HttpResponseBase:
+    """Answer a list of messages."""
+    timing = ServerTiming(http)
+    body = read_body(http, MessageBody)
+    place = place_for(http) if body.stream else None
+    try:
+        begun = await sync_to_async(_begin)(http, body, timing)
+        request = begun.requests[0]
+        projection = _projection(request)
+        response = await (_whole(request, projection) if place is None else _stream(request, projection, place))
+    except BaseException:
+        if place is not None:
+            place.leave()
+        raise
+    if begun.is_repeat:
+        response[REPLAYED] = "true"
+    return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
+
+
+def _begin(http: HttpRequest, body: MessageBody, timing: ServerTiming) -> Begun:
+    key = read_key(http, "create_message", {"body": body})
+    call = call_of(body)
+    timing.mark("validate")
+    begun = begin(call, user_id(http), arrival_of(http, timing, "anthropic"), key)
+    timing.mark("start")
+    return begun
+
+
+def _projection(request: Request) -> MessageProjection:
+    own = request.pk.removeprefix("req_")
+    return MessageProjection(f"msg_{own}", request.model, f"toolu_{own}")
+
+
+async def _whole(request: Request, projection: MessageProjection) -> HttpResponseBase:
+    (events,) = await all_of(relay([request]), 1)
+    message = message_of(projection, events)
+    if message is None:
+        failed = projection.failed
+        assert failed is not None
+        raise refusal_of_failure(failed.code, failed.message)
+    return json_response(message)
+
+
+async def _stream(request: Request, projection: MessageProjection, place: Place) -> HttpResponseBase:
+    source = relay([request])
+    try:
+        came = await _begun(source)
+    except BaseException:
+        await source.aclose()
+        raise
+    return Stream(_frames(resumed(came, source), projection), place)
+
+
+async def _begun(source: AsyncGenerator[Arrived | None, None]) -> list[Arrived]:
+    """Wait until the message begins, or is silent for long. Raises ApiError where it failed before."""
+    try:
+        came = await ready(source, 1)
+        item: Arrived | None = came[-1]
+        while item is not None and not any(isinstance(event, _BEGUN) for event in item.events):
+            item = await anext(source)
+            came += [] if item is None else [item]
+    except Lost as error:
+        raise ApiError(503, "worker_lost", str(error)) from None
+    failed = [event for each in came for event in each.events if isinstance(event, RequestFailed)]
+    if failed and failed[0].code != "blocked":
+        raise refusal_of_failure(failed[0].code, failed[0].message)
+    return came
+
+
+async def _frames(source: AsyncGenerator[Arrived | None, None], projection: MessageProjection) -> AsyncIterator[bytes]:
+    """The stream's events. A client takes no event before the first, so that a comment fills the silence."""
+    try:
+        async for item in source:
+            if item is None:
+                yield frame(Ping()) if projection.has_started else b": keep-alive\n\n"
+                continue
+            for event in projection.feed(item.events):
+                yield frame(event)
+        failed = projection.failed
+    except Lost as error:
+        yield frame(error_of(refusal_of_failure("worker_lost", str(error))))
+        return
+    finally:
+        await source.aclose()
+    if failed is not None:
+        yield frame(error_of(refusal_of_failure(failed.code, failed.message)))

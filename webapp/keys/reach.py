@@ -1,0 +1,46 @@
+"""The part of the native API that a key reaches, and the feature that it needs there. All else needs a sign-in.
+
+An operation that is not named here needs a sign-in: keys and accounts, and whatever operators do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from webapp.keys.models import Feature
+
+_CHAT = (
+    "api/session",
+    "api/models",
+    "api/conversations",
+    "api/messages",
+    "api/requests",
+    "api/reruns",
+    "api/presets",
+)
+"""Addresses of conversations and their requests, with all below them."""
+_OF_OPERATORS = "api/requests/<str:request_id>/reading"
+"""Stands below those of a user's own requests, and opens others'."""
+_READ = (
+    "api/views",
+    "api/shares",
+    "api/storage",
+    "api/retention",
+    "api/notices",
+    "api/usage",
+    "api/usage/requests",
+    "api/usage/findings",
+)
+"""Addresses that only answer, without those below them: these are partly operators'."""
+_READING = ("GET", "HEAD")
+
+
+def features_for(route: str, method: str) -> Sequence[Feature]:
+    """The features of which a key needs one for this operation; none: it needs a sign-in.
+
+    route: as in webapp/urls.py.
+    """
+    is_chat = route != _OF_OPERATORS and any(f"{route}/".startswith(f"{each}/") for each in _CHAT)
+    if method not in _READING:
+        return ("chat",) if is_chat else ()
+    return ("chat", "read") if is_chat else ("read",) if route in _READ else ()
