@@ -1,8 +1,8 @@
 // What OpenAI's npm client gets from the running product, as one JSON object.
-// Takes the client's module, the address, the headers as JSON, and the model.
-const [module, baseURL, headers, model] = process.argv.slice(2)
+// Takes the client's module, the address, the key and the model.
+const [module, baseURL, apiKey, model] = process.argv.slice(2)
 const { default: OpenAI } = await import(module)
-const client = new OpenAI({ baseURL, apiKey: 'none', defaultHeaders: JSON.parse(headers), maxRetries: 0 })
+const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 })
 const messages = [{ role: 'user', content: 'What is the capital of France?' }]
 const long = 'Write a very long story about the sea.'
 const tool = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import openai
 import pytest
@@ -23,10 +22,18 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
 
 
 @pytest.fixture(scope="session")
-def access(product: Processes) -> dict[str, Any]:
-    """How a client is let in: what its constructor takes besides the address."""
-    cookies = "; ".join(f"{name}={value}" for name, value in product.client.cookies.items())
-    return {"api_key": "none", "default_headers": {"Cookie": cookies}}
+def user(product: Processes) -> str:
+    """The name of the user of the product's own client, whose keys these are."""
+    return str(product.client.get("/api/session").json()["user"]["name"])
+
+
+def new_key(product: Processes, user: str, *scopes: str) -> str:
+    return product.manage("create_key", user, "--name", "conformance", *scopes).split()[-1]
+
+
+@pytest.fixture(scope="session")
+def key(product: Processes, user: str) -> str:
+    return new_key(product, user)
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +42,6 @@ def base_url(product: Processes) -> str:
 
 
 @pytest.fixture(scope="session")
-def client(base_url: str, access: dict[str, Any]) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=base_url, max_retries=0, timeout=120, **access) as client:
+def client(base_url: str, key: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=base_url, max_retries=0, timeout=120, api_key=key) as client:
         yield client

@@ -174,8 +174,8 @@ def test_a_streamed_call(client: openai.OpenAI) -> None:
     assert [(event.name, event.parsed_arguments) for event in done] == [("weather", {"city": "Paris"})]
 
 
-async def test_the_asynchronous_client(base_url: str, access: dict[str, Any]) -> None:
-    async with openai.AsyncOpenAI(base_url=base_url, max_retries=0, **access) as client:
+async def test_the_asynchronous_client(base_url: str, key: str) -> None:
+    async with openai.AsyncOpenAI(base_url=base_url, max_retries=0, api_key=key) as client:
         stream = await client.chat.completions.create(model=MODEL, messages=ASKED, temperature=0, stream=True)
         text = "".join([choice.delta.content or "" async for chunk in stream for choice in chunk.choices])
     assert "Paris" in text

@@ -16,10 +16,9 @@ CLIENT = HERE.parents[2] / "frontend" / "node_modules" / "openai" / "index.mjs"
 
 
 @pytest.fixture(scope="module")
-def found(base_url: str, access: dict[str, Any]) -> Any:
+def found(base_url: str, key: str) -> Any:
     """What the client got."""
-    headers = json.dumps(access["default_headers"])
-    command = ["node", str(HERE / "client.mjs"), str(CLIENT), base_url, headers, MODEL]
+    command = ["node", str(HERE / "client.mjs"), str(CLIENT), base_url, key, MODEL]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import openai
 import pytest
 
-from tests.conformance.openai.conftest import MODEL
+from tests.conformance.openai.conftest import EMBEDDING_MODEL, MODEL, new_key
 from tests.faults.conftest import Processes
-from tests.sign_in import sign_in_by_link
 
 
 @pytest.fixture(scope="module")
 def other(product: Processes, base_url: str) -> Iterator[openai.OpenAI]:
     """The client of another user."""
-    with httpx.Client(base_url=product.client.base_url) as browser:
-        sign_in_by_link(browser, product.manage("signin_link", "--user", "other").strip())
-        cookies = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
-    with openai.OpenAI(base_url=base_url, api_key="none", default_headers={"Cookie": cookies}, max_retries=0) as client:
+    product.manage("signin_link", "--user", "other")
+    with openai.OpenAI(base_url=base_url, api_key=new_key(product, "other"), max_retries=0) as client:
         yield client
 
 
@@ -49,3 +45,23 @@ def test_another_user_goes_on_from_nothing(client: openai.OpenAI, other: openai.
     with pytest.raises(openai.NotFoundError):
         other.responses.create(model=MODEL, input=[{"type": "item_reference", "id": item}])
     assert client.responses.retrieve(stored.id).id == stored.id
+
+
+def test_a_key_does_what_its_scopes_say(product: Processes, base_url: str, user: str, stored: Any) -> None:
+    def client(feature: str) -> openai.OpenAI:
+        return openai.OpenAI(base_url=base_url, api_key=new_key(product, user, "--feature", feature), max_retries=0)
+
+    with client("read") as reader:
+        assert reader.responses.retrieve(stored.id).id == stored.id
+        for work in (reader.responses.cancel, reader.responses.delete):
+            with pytest.raises(openai.PermissionDeniedError):
+                work(stored.id)
+    with client("embeddings") as embedder:
+        assert embedder.embeddings.create(model=EMBEDDING_MODEL, input="Hi").data
+        for refused in (
+            lambda: embedder.responses.retrieve(stored.id),
+            lambda: embedder.completions.create(model=MODEL, prompt="Hi", max_tokens=1),
+            lambda: embedder.responses.create(model=MODEL, input="Hi", max_output_tokens=1),
+        ):
+            with pytest.raises(openai.PermissionDeniedError):
+                refused()
