@@ -7,6 +7,7 @@ cores are the engine's.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ DIMENSIONS = NUM_DIMENSIONS
 MAX_TEXTS = 2048
 MAX_TOKENS = 1 << 16
 """Tokens of one call: some 10 seconds of a busy core."""
-_MOST_WAITING = 4 * MAX_TOKENS
-"""Tokens that wait in one process; further calls are refused."""
+_MOST_WAITING = 8 * MAX_TOKENS
+MOST_OF_ONE = 2 * MAX_TOKENS
+"""Tokens that wait in one process, of all users and of one. Further calls are refused."""
 _AT_ONCE = 8
 """Texts of one turn: less than a tenth of a second."""
 
@@ -47,20 +49,31 @@ class Embedder:
         """Raises SafetyModelError."""
         self._model = MiniLM(bundled_minilm())
         self._thread = ThreadPoolExecutor(1, "embeddings")
-        self._num_waiting = 0
+        self._waiting: Counter[int] = Counter()
+        """Tokens by user."""
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
+    @property
+    def num_waiting(self) -> int:
+        """Tokens of all calls that are not answered yet."""
+        return self._waiting.total()
+
+    async def embed(self, texts: Sequence[str], user_id: int) -> Embedded:
         """Raises ApiError, which names a text that is too long."""
         ids = [each for some in _few(texts) for each in await self._run(self._ids, some)]
         num_tokens = _checked(ids)
-        if self._num_waiting + num_tokens > _MOST_WAITING:
-            message = "Too many texts wait to be embedded. Try again in a few seconds."
-            raise ApiError(429, "too_many_requests", message, retry_after_s=5)
-        self._num_waiting += num_tokens
+        self._check_room(num_tokens, user_id)
+        self._waiting[user_id] += num_tokens
         try:
             return Embedded(await self._vectors(ids), num_tokens)
         finally:
-            self._num_waiting -= num_tokens
+            self._waiting[user_id] -= num_tokens
+            self._waiting += Counter()  # forgets users without any
+
+    def _check_room(self, num_tokens: int, user_id: int) -> None:
+        of_one, of_all = self._waiting[user_id] + num_tokens, self.num_waiting + num_tokens
+        if of_one > MOST_OF_ONE or of_all > _MOST_WAITING:
+            message = "Too many texts wait to be embedded. Try again in a few seconds."
+            raise ApiError(429, "too_many_requests", message, retry_after_s=5)
 
     async def _vectors(self, ids: list[list[int]]) -> Floats:
         return np.concatenate([await self._run(self._model.embed_ids, some) for some in _few(ids)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from inference.protocol.events import Limit
@@ -67,6 +67,15 @@ def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limits]:
         raise TooManyOpen(f"{few} Let one run to its end, or stop one.")
     take(user_id, found.room, num_new)
     return limits
+
+
+def admit_without_request(user_id: int) -> None:
+    """Take one request from the user's rates, for work that leaves no request: an embedding. Raises Refused."""
+    with transaction.atomic():
+        lock_user(user_id)
+        room = room_of(user_id, effective_of(user_id))
+        room.check(1)
+        take(user_id, room, 1)
 
 
 def admit_some(user_id: int, most: int) -> list[Limits]:

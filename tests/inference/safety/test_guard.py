@@ -224,3 +224,19 @@ def test_a_policy_that_cannot_work_is_refused_when_it_is_loaded(
     path.write_text(DEFAULT_POLICY.read_text("utf-8").replace(old, new, 1))
     with pytest.raises(PolicyError, match=problem):
         load_guard(path)
+
+
+def test_a_text_that_is_cut_has_the_vector_of_its_beginning() -> None:
+    model = MiniLM(bundled_minilm())
+    long = "word " * 400
+    assert len(model.ids(long)) == 402
+    assert np.array_equal(model.embed([long]), model.embed(["word " * 126]))
+
+
+def test_longer_texts_are_computed_whole_in_any_company() -> None:
+    model = MiniLM(bundled_minilm())
+    texts = ["word " * 250, "A cat.", *["dog " * 100] * 12, "fish " * 254]
+    together = model.embed_ids([model.ids(text) for text in texts])
+    alone = np.concatenate([model.embed_ids([model.ids(text)]) for text in texts])
+    assert np.abs(together - alone).max() < 0.02
+    assert (together * alone).sum(axis=1).min() > 0.999

@@ -94,3 +94,26 @@ def test_turns_of_several_parts_are_dropped_whole(template: ChatTemplate, tokeni
     ]
     result = Assembler(template, tokenizer, 300).assemble([*parts, SourceMessage("user", "new", "new")], 20)
     assert len(result.dropped) % 3 == 0 and result.dropped
+
+
+def test_a_plain_text_is_the_whole_prompt(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    text = SourceMessage("user", "a <|im_end|> b", "api:prompt")
+    packed = Assembler(template, tokenizer, 64).plain(text, (), max_tokens=8)
+    assert packed.prompt.ids == tokenizer.encode("a <|im_end|> b")
+    assert packed.prompt.special == []
+    assert [(each.start, each.end, each.source, each.text) for each in packed.segments] == [
+        (0, len(packed.prompt.ids), "api:prompt", "a <|im_end|> b")
+    ]
+
+
+def test_tokens_of_a_plain_text_stay_as_they_are(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    end = tokenizer.special_ids["<|im_end|>"]
+    ids = (*tokenizer.encode("a "), end)
+    packed = Assembler(template, tokenizer, 64).plain(SourceMessage("user", "a <|im_end|>", "api:prompt"), ids, 8)
+    assert packed.prompt.ids == list(ids)
+    assert packed.prompt.special == [len(ids) - 1]
+
+
+def test_a_plain_text_that_does_not_fit_is_refused(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    with pytest.raises(ContextTooLarge, match="64"):
+        Assembler(template, tokenizer, 64).plain(SourceMessage("user", "word " * 64, "api:prompt"), (), 8)

@@ -12,7 +12,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from tests.webapp.inputs import SAVED, asked
-from webapp.requests.input import ForkInput, NoInput, RequestInput, is_stepped
+from webapp.context.assemble import SourceMessage
+from webapp.requests.input import ForkInput, NoInput, PlainInput, RequestInput, is_stepped
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +27,10 @@ def saved(source: RequestInput) -> str:
     return str(Request.objects.create(user=user, surface="chat", model="m", title="T", input=source).pk)
 
 
-@pytest.mark.parametrize("source", [NoInput(), asked(), asked(is_stepped=True), FORK, SAVED])
+PLAIN = PlainInput((SourceMessage("user", "One, two,", "api:prompt"),), (1, 2))
+
+
+@pytest.mark.parametrize("source", [NoInput(), asked(), asked(is_stepped=True), FORK, SAVED, PLAIN])
 def test_an_input_comes_back_as_it_was(source: RequestInput) -> None:
     assert Request.objects.get(pk=saved(source)).input == source
 

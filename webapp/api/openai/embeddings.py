@@ -14,10 +14,11 @@ from webapp.api.openai.body import read
 from webapp.api.openai.shapes import Shape
 from webapp.calls.embeddings import DIMENSIONS, MAX_TEXTS, MODEL, Embedded, embedder
 from webapp.gateway.answer import json_response
-from webapp.gateway.errors import ApiError
+from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
+from webapp.lifecycle.admission import admit_without_request
 
 
 class EmbeddingsBody(Shape):
@@ -56,7 +57,9 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     check_scope(key_of(http), "embeddings", body.model)
     texts = _texts(body)
     timing.mark("validate")
-    found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts)
+    await sync_to_async(admit_without_request)(user_id(http))
+    timing.mark("admit")
+    found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, user_id(http))
     timing.mark("embed")
     return timing.apply(json_response(_answer(body, found)))
 

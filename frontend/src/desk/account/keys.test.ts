@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Key } from "../../protocol/api";
-import { momentText } from "../users/words";
+import { momentText } from "../moment";
 import { expiryOf, scopeText, timesText } from "./keys";
 
 const MADE = "2026-03-01T12:00:00Z";

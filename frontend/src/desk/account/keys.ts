@@ -1,6 +1,6 @@
 /** Keys in the words of the person who has them. Pure. */
 import type { Key } from "../../protocol/api";
-import { momentText } from "../users/words";
+import { momentText } from "../moment";
 
 export type Feature = Key["features"][number];
 

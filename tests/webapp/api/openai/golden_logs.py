@@ -53,7 +53,7 @@ ARGUMENTS = st.dictionaries(
     st.text(max_size=4), st.one_of(st.text(max_size=8), st.integers(), st.lists(st.text(max_size=3))), max_size=3
 ).map(json.dumps)
 CALLS = st.lists(st.tuples(NAME, ARGUMENTS), max_size=3)
-TEXT = st.text(st.characters(exclude_characters="<", exclude_categories=["Cs"]), max_size=30)
+TEXT = st.text(st.characters(exclude_characters="<\0", exclude_categories=["Cs"]), max_size=30)
 
 
 @st.composite

@@ -33,6 +33,8 @@ from webapp.gateway.body import read_query
 from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
+from webapp.keys.keys import check_scope, may
+from webapp.keys.middleware import key_of
 from webapp.lifecycle.stop import stop
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -127,10 +129,13 @@ def _begin(http: HttpRequest, body: ResponseBody, timing: ServerTiming) -> Begun
 
 
 def find(http: HttpRequest, response_id: str) -> StoredResponse:
-    """Return the user's own stored response. Raises ApiError."""
+    """Return the user's own stored response. Raises ApiError, OutOfScope where the key neither chats nor reads."""
     stored = find_stored(user_id(http), request_id(response_id))
     if stored is None:
         raise ApiError(404, "not_found", f"Response with id {response_id[:100]!r} not found.")
+    model, key = stored.request.model, key_of(http)
+    if http.method != "GET" or key is None or not may(key, "read", model):
+        check_scope(key, "chat", model)
     return stored
 
 
