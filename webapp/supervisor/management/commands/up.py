@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from typing import Any
@@ -60,9 +61,15 @@ class Command(BaseCommand):
         minutes = LIFETIME.seconds // 60
         self.stdout.write(f"\n  Open (this link signs you in, once, within {minutes} minutes):  ", ending="")
         call_command("signin_link", stdout=self.stdout)
-        self.stdout.write("  Another link, at any time:  .venv/bin/python manage.py signin_link")
+        self.stdout.write(f"  Another link, at any time:  {_settings()}.venv/bin/python manage.py signin_link")
         self.stdout.flush()
 
     def _say(self, text: str) -> None:
         self.stdout.write(f"sightglass: {text}")
         self.stdout.flush()
+
+
+def _settings() -> str:
+    """The setting by which another command finds the data of this product, as a shell takes it."""
+    data = os.environ.get("SIGHTGLASS_DATA")
+    return f"SIGHTGLASS_DATA={shlex.quote(data)} " if data else ""
