@@ -80,7 +80,7 @@ async def _stream(request: Request, projection: MessageProjection, place: Place)
     except BaseException:
         await source.aclose()
         raise
-    return Stream(_frames(resumed(came, source), projection), place)
+    return Stream(frames(resumed(came, source), projection), place)
 
 
 async def _begun(source: AsyncGenerator[Arrived | None, None]) -> list[Arrived]:
@@ -99,7 +99,7 @@ async def _begun(source: AsyncGenerator[Arrived | None, None]) -> list[Arrived]:
     return came
 
 
-async def _frames(source: AsyncGenerator[Arrived | None, None], projection: MessageProjection) -> AsyncIterator[bytes]:
+async def frames(source: AsyncGenerator[Arrived | None, None], projection: MessageProjection) -> AsyncIterator[bytes]:
     """The stream's events. A client takes no event before the first, so that a comment fills the silence."""
     try:
         async for item in source:
