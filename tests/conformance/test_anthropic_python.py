@@ -290,6 +290,21 @@ def test_a_repeat_under_the_same_key_begins_nothing(client: anthropic.Anthropic)
         create("Goodbye")
 
 
+def test_a_repeat_that_leaves_in_mid_stream_stops_nothing(client: anthropic.Anthropic, site: Processes) -> None:
+    def stream() -> Any:
+        key = {"Idempotency-Key": "conformance-2"}
+        return client.messages.stream(model=MODEL, max_tokens=120, messages=STORY, extra_headers=key)
+
+    with stream() as first:
+        next(iter(first.text_stream))
+        with stream() as repeat:
+            next(iter(repeat.text_stream))
+            assert repeat.current_message_snapshot.id == first.current_message_snapshot.id
+        message = first.get_final_message()
+    assert message.stop_reason in ("max_tokens", "end_turn")
+    assert site.settled(request_of(message.id))["status"] == "done"
+
+
 def test_a_client_that_leaves_in_mid_stream_stops_its_answer_and_pays_for_its_part(
     client: anthropic.Anthropic, site: Processes
 ) -> None:
