@@ -28,6 +28,20 @@ WEATHER: ToolParam = {
         "additionalProperties": False,
     },
 }
+LONG: Any = {
+    "output_config": {
+        "format": {
+            "type": "json_schema",
+            "schema": {
+                "type": "object",
+                "properties": {"story": {"type": "string", "minLength": 20_000}},
+                "required": ["story"],
+            },
+        }
+    },
+    "temperature": 1,
+}
+"""Fields of a body whose answer cannot end early, so that a client leaves in the middle of it on any machine."""
 
 
 class Person(BaseModel):
@@ -308,12 +322,12 @@ def test_a_repeat_that_leaves_in_mid_stream_stops_nothing(client: anthropic.Anth
 def test_a_client_that_leaves_in_mid_stream_stops_its_answer_and_pays_for_its_part(
     client: anthropic.Anthropic, site: Processes
 ) -> None:
-    with client.messages.stream(model=MODEL, max_tokens=4000, messages=STORY) as stream:
+    with client.messages.stream(model=MODEL, max_tokens=4000, messages=STORY, extra_body=LONG) as stream:
         next(iter(stream.text_stream))
         request_id = request_of(stream.current_message_snapshot.id)
     found = site.settled(request_id)
     assert found["status"] == "stopped"
-    assert 0 < found["usage"]["output"] < 2000
+    assert 0 < found["usage"]["output"] < 4000
     assert site.ledger_total(request_id) == found["cost_nano"] > 0
 
 
