@@ -77,7 +77,7 @@ def test_a_client_that_leaves_in_mid_stream_stops_its_answer(run: Run, site: Pro
     request_id = run("left")["id"].replace("msg_", "req_", 1)
     found = site.settled(request_id)
     assert found["status"] == "stopped"
-    assert 0 < found["usage"]["output"] < 2000
+    assert 0 < found["usage"]["output"] < 4000
 
 
 def test_tokens_are_counted(run: Run) -> None:

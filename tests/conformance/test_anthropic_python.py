@@ -28,6 +28,20 @@ WEATHER: ToolParam = {
         "additionalProperties": False,
     },
 }
+LONG: Any = {
+    "output_config": {
+        "format": {
+            "type": "json_schema",
+            "schema": {
+                "type": "object",
+                "properties": {"story": {"type": "string", "minLength": 20_000}},
+                "required": ["story"],
+            },
+        }
+    },
+    "temperature": 1,
+}
+"""Fields of a body whose answer cannot end early, so that a client leaves in the middle of it on any machine."""
 
 
 class Person(BaseModel):
@@ -290,15 +304,30 @@ def test_a_repeat_under_the_same_key_begins_nothing(client: anthropic.Anthropic)
         create("Goodbye")
 
 
+def test_a_repeat_that_leaves_in_mid_stream_stops_nothing(client: anthropic.Anthropic, site: Processes) -> None:
+    def stream() -> Any:
+        key = {"Idempotency-Key": "conformance-2"}
+        return client.messages.stream(model=MODEL, max_tokens=120, messages=STORY, extra_headers=key)
+
+    with stream() as first:
+        next(iter(first.text_stream))
+        with stream() as repeat:
+            next(iter(repeat.text_stream))
+            assert repeat.current_message_snapshot.id == first.current_message_snapshot.id
+        message = first.get_final_message()
+    assert message.stop_reason in ("max_tokens", "end_turn")
+    assert site.settled(request_of(message.id))["status"] == "done"
+
+
 def test_a_client_that_leaves_in_mid_stream_stops_its_answer_and_pays_for_its_part(
     client: anthropic.Anthropic, site: Processes
 ) -> None:
-    with client.messages.stream(model=MODEL, max_tokens=4000, messages=STORY) as stream:
+    with client.messages.stream(model=MODEL, max_tokens=4000, messages=STORY, extra_body=LONG) as stream:
         next(iter(stream.text_stream))
         request_id = request_of(stream.current_message_snapshot.id)
     found = site.settled(request_id)
     assert found["status"] == "stopped"
-    assert 0 < found["usage"]["output"] < 2000
+    assert 0 < found["usage"]["output"] < 4000
     assert site.ledger_total(request_id) == found["cost_nano"] > 0
 
 

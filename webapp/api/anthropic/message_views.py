@@ -26,6 +26,7 @@ from webapp.gateway.timing import ServerTiming
 from webapp.requests.models import Request
 from webapp.stream.places import Place
 
+Source = AsyncGenerator[Arrived | None, None]
 _BEGUN = (CacheLookedUp, TextReleased, RequestFinished, RequestFailed)
 """Events with which a message begins. A failure before them has a status of its own."""
 
@@ -37,9 +38,9 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
     place = place_for(http) if body.stream else None
     try:
         begun = await attended(lambda: _begin(http, body, timing))
-        request = begun.requests[0]
-        projection = _projection(request)
-        response = await (_whole(request, projection) if place is None else _stream(request, projection, place))
+        projection = _projection(begun.requests[0])
+        source = relay(begun.requests, is_background=begun.is_repeat)  # the first call may still be read
+        response = await (_whole(source, projection) if place is None else _stream(source, projection, place))
     except BaseException:
         if place is not None:
             place.leave()
@@ -63,8 +64,8 @@ def _projection(request: Request) -> MessageProjection:
     return MessageProjection(f"msg_{own}", request.model, f"toolu_{own}")
 
 
-async def _whole(request: Request, projection: MessageProjection) -> HttpResponseBase:
-    (events,) = await all_of(relay([request]), 1)
+async def _whole(source: Source, projection: MessageProjection) -> HttpResponseBase:
+    (events,) = await all_of(source, 1)
     message = message_of(projection, events)
     if message is None:
         failed = projection.failed
@@ -73,17 +74,16 @@ async def _whole(request: Request, projection: MessageProjection) -> HttpRespons
     return json_response(message)
 
 
-async def _stream(request: Request, projection: MessageProjection, place: Place) -> HttpResponseBase:
-    source = relay([request])
+async def _stream(source: Source, projection: MessageProjection, place: Place) -> HttpResponseBase:
     try:
         came = await _begun(source)
     except BaseException:
         await source.aclose()
         raise
-    return Stream(_frames(resumed(came, source), projection), place)
+    return Stream(frames(resumed(came, source), projection), place)
 
 
-async def _begun(source: AsyncGenerator[Arrived | None, None]) -> list[Arrived]:
+async def _begun(source: Source) -> list[Arrived]:
     """Wait until the message begins, or is silent for long. Raises ApiError where it failed before."""
     try:
         came = await ready(source, 1)
@@ -99,7 +99,7 @@ async def _begun(source: AsyncGenerator[Arrived | None, None]) -> list[Arrived]:
     return came
 
 
-async def _frames(source: AsyncGenerator[Arrived | None, None], projection: MessageProjection) -> AsyncIterator[bytes]:
+async def frames(source: Source, projection: MessageProjection) -> AsyncIterator[bytes]:
     """The stream's events. A client takes no event before the first, so that a comment fills the silence."""
     try:
         async for item in source:
