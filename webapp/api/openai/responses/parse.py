@@ -58,9 +58,9 @@ def call_of(body: ResponseBody, user_id: int) -> Call:
 def messages_for(body: ResponseBody, user_id: int) -> Messages:
     """Return the model's messages: instructions, tools, the conversation before and the input. Raises ApiError."""
     _check(body)
-    before = items_before(user_id, body.previous_response_id)
-    own = items_of(body.input, "input", finder(user_id))
-    said = said_of([*before, *own])
+    find = finder(user_id)
+    before = items_before(user_id, body.previous_response_id, find)
+    said = said_of([*before, *items_of(body.input, "input", find)])
     if not said:
         raise ApiError(400, "invalid", "input is empty. Send a text, or a list of items.", "input")
     told = [Said("system", body.instructions, "instructions")] if body.instructions else []
