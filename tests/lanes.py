@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
 
-_SHARED = ("tests/browser/", "tests/conformance/openai/", "tests/postgres/")
+_SHARED = ("tests/browser/", "tests/conformance/", "tests/postgres/")
 """Folders that are one lane each: their files share one started product."""
 _FIRST = (*_SHARED, "tests/faults/", "tests/supervisor/", "tests/inference/")
 """Long lanes begin first, so that no process ends long after the others. The rest keeps its order."""

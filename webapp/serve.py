@@ -19,11 +19,12 @@ _REQUEST = re.compile(r"/requests/(req_[0-9A-Za-z]+)")
 
 class _Server(daphne.server.Server):  # type: ignore[misc]
     def run(self) -> None:
+        from webapp.api.families.refusals import refused
         from webapp.gateway.arrival import BoundedFactory
         from webapp.large_bodies import most_bytes
 
         # Daphne takes no factory, and looks for its own by this name.
-        daphne.server.HTTPFactory = lambda server: BoundedFactory(server, most_bytes)
+        daphne.server.HTTPFactory = lambda server: BoundedFactory(server, most_bytes, refused)
         super().run()
 
     def log_action(self, protocol: str, action: str, details: dict[str, Any]) -> None:

@@ -226,6 +226,7 @@ urlpatterns = [
     path("compare", site.shell),
     path("race", site.shell),
     path("account", site.shell),
+    path("connect", site.shell),
     path("reruns/<str:rerun_id>", site.shell),
     path("learn", site.shell),
     path("learn/<str:exhibit>", site.shell),

@@ -76,7 +76,7 @@ def read_header(path: Path, is_wanted: Callable[[str], bool]) -> GgufHeader:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _Reader(data).read(is_wanted)
     except (struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError) as error:
-        advice = "download it again, or set SIGHTGLASS_MODEL to another"
+        advice = "download it again, or choose another"
         raise ModelFileError(f"{path} is not a whole GGUF file; {advice} ({error})") from error
     except EOFError as error:
         raise damaged(path, error) from error

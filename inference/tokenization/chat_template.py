@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from inference.tokenization.gguf_metadata import Metadata
 from inference.tokenization.template_process import TemplateError, TemplateProcess
@@ -62,6 +63,8 @@ class _Part:
     text: str
     message: int | None
     is_system: bool = False
+    is_special: bool = False
+    """It is the name of a control token."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,30 @@ class ChatTemplate:
 
         A last message of the assistant is the beginning of that next message: the model goes on after it.
         """
+        return self._encode(self._stretches(messages))
+
+    def num_tokens(self, messages: Sequence[ChatMessage]) -> int:
+        """Return the length of that prompt. Other threads go on meanwhile, however long it is. Raises the same."""
+        stretches = groupby(self._stretches(messages), key=lambda part: part.is_special)
+        return sum(
+            len(list(parts)) if is_special else self._tokenizer.num_tokens("".join(part.text for part in parts))
+            for is_special, parts in stretches
+        )
+
+    def _stretches(self, messages: Sequence[ChatMessage]) -> Iterator[_Part]:
+        """The parts of the prompt, with each control token as a part of its own."""
         first = _first_of_beginning(messages)
-        parts = self._with_own_system(self._parts(messages[:first]), messages[:first])
-        return self._encode([*parts, *(_Part(messages[at].content, at) for at in range(first, len(messages)))])
+        yield from self._split_special(self._with_own_system(self._parts(messages[:first]), messages[:first]))
+        yield from (_Part(messages[at].content, at) for at in range(first, len(messages)))
+
+    def _split_special(self, parts: Sequence[_Part]) -> Iterator[_Part]:
+        """Only the template's own text has control tokens."""
+        for part in parts:
+            if part.message is not None:
+                yield part
+                continue
+            for text in filter(None, self._special.split(part.text)):
+                yield _Part(text, None, part.is_system, text in self._tokenizer.special_ids)
 
     def _with_own_system(self, parts: list[_Part], messages: Sequence[ChatMessage]) -> list[_Part]:
         """Return the parts, with the template's own system prompt as a part of its own."""
@@ -144,18 +168,15 @@ class ChatTemplate:
         )
         return _split(rendered, nonce, messages)
 
-    def _encode(self, parts: list[_Part]) -> Prompt:
+    def _encode(self, parts: Iterable[_Part]) -> Prompt:
+        parts = list(parts)
         start = time.perf_counter_ns()
         builder = _PromptBuilder(self._tokenizer)
         for part in parts:
-            if part.message is not None:
+            if part.is_special:
+                builder.add_special(part.text)
+            else:
                 builder.add_text(part)
-                continue
-            for text in filter(None, self._special.split(part.text)):
-                if text in self._tokenizer.special_ids:
-                    builder.add_special(text)
-                else:
-                    builder.add_text(_Part(text, None, part.is_system))
         return builder.build(start)
 
 

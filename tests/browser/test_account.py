@@ -116,7 +116,7 @@ def test_a_user_makes_a_key_which_works_until_it_is_revoked(nora: Page, product:
     assert findings(nora) == []
     assert status_with(secret, product) == 200
     shown.get_by_role("button", name="Done").click()
-    listed = nora.get_by_role("list", name="Keys").get_by_role("listitem").first
+    listed = nora.get_by_role("list", name="API keys").get_by_role("listitem").first
     expect(listed).to_contain_text(re.compile(rf"notebook.*{secret[:11]}….*May use read · all models"))
     nora.reload()
     expect(listed).to_contain_text("last used")

@@ -16,7 +16,7 @@ from tests.faults.conftest import PATIENT, ROOT, Processes
 from tests.ports import free_port
 
 SAID = {
-    "missing": "does not exist; set SIGHTGLASS_MODEL",
+    "missing": "does not exist; give the path",
     "cut in the weights": "damaged or truncated; download it again",
     "of another kind": "not a whole GGUF file; download it again",
 }

@@ -1,4 +1,4 @@
-"""No log holds the part of an address that alone opens a trace or signs a user in, nor the words of a search."""
+"""No log holds a key, the part of an address that opens a trace or signs a user in, or the words of a search."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import logging
 import pytest
 
 from webapp.private_log import LineFormatter, path_without_secrets
+
+SECRET = "A1b" * 14 + "z"
+"""The part of a key that is not shown."""
 
 
 @pytest.mark.parametrize(
@@ -17,6 +20,9 @@ from webapp.private_log import LineFormatter, path_without_secrets
         ("/%73hared%2Fs3cret", "/shared/***"),
         ("/%0A/shared/s3cret", "/%0A/shared/***"),
         ("/shared/", "/shared/"),
+        (f"/v1/sg-abcdefgh{SECRET}/x", "/v1/sg-abcdefgh***/x"),
+        (f"/%73g-abcdefgh{SECRET}", "/sg-abcdefgh***"),
+        ("/c/sg-abcdefgh", "/c/sg-abcdefgh"),
         ("/api/shares%205?a=%20b", "/api/shares%205?***"),
     ],
 )

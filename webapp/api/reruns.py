@@ -133,7 +133,7 @@ def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan, key: Ke
 
 def _begin(found: Request, body: RerunPlan, key: Key | None, api_key: ApiKey | None) -> models.Rerun:
     """Save a set of runs and have its first ones begun. Raises ApiError, OutOfScope, Refused, CannotRerun."""
-    _check_allowed(found)
+    _check_allowed(found, api_key)
     given = _saved(found)
     model = given.model if body.model is None else body.model
     check_scope(api_key, "chat", model)
@@ -174,13 +174,13 @@ def _check_waiting(user_id: int, num_new: int) -> None:
         raise ApiError(429, "too_many_requests", message, retry_after_s=60)
 
 
-def _check_allowed(found: Request) -> None:
+def _check_allowed(found: Request, api_key: ApiKey | None) -> None:
     """Raises Refused, which the record of use keeps."""
     try:
         check_sending(found.user_id)
         check_flag(found.user_id, "may_rerun")
     except Refused as refused:
-        record_refusal(found.user_id, "replay", found.model, refused.code)
+        record_refusal(found.user_id, "replay", found.model, refused.code, api_key.pk if api_key else None)
         raise
 
 

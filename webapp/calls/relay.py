@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from asgiref.sync import sync_to_async
@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 from inference.eventlog.entry import BEGINNING
 from inference.protocol.codec import decode_frame
 from inference.protocol.events import TERMINAL, AnyEvent
+from webapp.calls.call import Begun
 from webapp.lifecycle.stop import stop
 from webapp.requests.models import Request
 from webapp.stream.frames import Again, Unreadable, frames
@@ -32,6 +33,8 @@ _PATIENCE_S = 30.0
 """Longest time without a frame while Redis cannot be reached."""
 _AHEAD = 8
 """Frames that are read ahead of a client that takes none."""
+UNREAD_S = 5.0
+"""Longest time for which a client takes nothing. A server's answer that was dropped unsent is never taken."""
 
 
 class Lost(Exception):
@@ -53,7 +56,8 @@ async def relay(requests: Sequence[Request], is_background: bool = False) -> Asy
     background.
     """
     queue: asyncio.Queue[Arrived | Lost] = asyncio.Queue(_AHEAD)
-    tasks = [asyncio.create_task(_Reader(index, each, queue).run()) for index, each in enumerate(requests)]
+    readers = [_Reader(index, each, queue, is_background) for index, each in enumerate(requests)]
+    tasks = [asyncio.create_task(reader.run()) for reader in readers]
     is_open = set(range(len(requests)))
     try:
         while is_open:
@@ -76,11 +80,29 @@ async def relay(requests: Sequence[Request], is_background: bool = False) -> Asy
             await asyncio.shield(asyncio.ensure_future(_stop([requests[index] for index in sorted(is_open)])))
 
 
+async def attended(begin: Callable[[], Begun]) -> Begun:
+    """Begin a call in a thread, and stop it where its client went away meanwhile. Raises what `begin` raises."""
+    beginning = asyncio.ensure_future(sync_to_async(begin)())
+    try:
+        return await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        await asyncio.shield(asyncio.ensure_future(_abandon(beginning)))
+        raise
+
+
+async def _abandon(beginning: asyncio.Future[Begun]) -> None:
+    with suppress(Exception):  # the call was refused
+        begun = await beginning
+        if not begun.is_repeat:
+            await _stop(begun.requests)
+
+
 class _Reader:
     """Reads one request's events into the queue. Goes on after the last frame where Redis was away for a while."""
 
-    def __init__(self, index: int, request: Request, queue: asyncio.Queue[Arrived | Lost]) -> None:
+    def __init__(self, index: int, request: Request, queue: asyncio.Queue[Arrived | Lost], is_background: bool) -> None:
         self._index = index
+        self._may_wait = is_background
         self._request = request
         self._queue = queue
         self._after = BEGINNING
@@ -100,7 +122,7 @@ class _Reader:
                 async for frame in source:
                     if isinstance(frame, Again):
                         raise Lost("The log of this answer was lost. Send the request again.")
-                    await self._queue.put(Arrived(self._index, decode_frame(frame.json).events))
+                    await self._hand_over(Arrived(self._index, decode_frame(frame.json).events))
                     self._after, self._read_at = frame.mark, time.monotonic()
             return True
         except Overflow:
@@ -109,6 +131,16 @@ class _Reader:
             if time.monotonic() > self._read_at + _PATIENCE_S:
                 raise Lost("The answer cannot be read, as a part of the server is away. Try again.") from error
             return False
+
+    async def _hand_over(self, item: Arrived) -> None:
+        """Stop the request where nothing takes its events. They are handed over all the same, up to its end."""
+        try:
+            async with asyncio.timeout(None if self._may_wait else UNREAD_S):
+                await self._queue.put(item)
+        except TimeoutError:
+            self._may_wait = True
+            await _stop([self._request])
+            await self._queue.put(item)
 
 
 async def _stop(requests: Sequence[Request]) -> None:

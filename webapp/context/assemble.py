@@ -81,7 +81,7 @@ class Assembler:
 
     def num_tokens(self, messages: Sequence[SourceMessage]) -> int:
         """Return the length of the prompt, of whatever size. Raises TemplateError, ValueError (lone surrogates)."""
-        return len(self._render(messages).ids)
+        return self._template.num_tokens(_marked(messages))
 
     def plain(self, text: SourceMessage, ids: Sequence[int], max_tokens: int) -> Assembled:
         """Return one text as the whole prompt, without the template. ids: its tokens; empty: they are made here.
@@ -108,7 +108,7 @@ class Assembler:
         )
 
     def _render(self, messages: Sequence[SourceMessage]) -> Prompt:
-        return self._template.render([ChatMessage(m.role, m.content, m.is_continued) for m in messages])
+        return self._template.render(_marked(messages))
 
     def _oldest_turns(self, messages: Sequence[SourceMessage], num_excess: int) -> list[SourceMessage]:
         """The fewest oldest whole turns (a user message and its answers) that free so many tokens."""
@@ -146,6 +146,10 @@ class Assembler:
             reason="the window is full; the oldest turns are left out first",
             text=message.content[:_EXCERPT_CHARS],
         )
+
+
+def _marked(messages: Sequence[SourceMessage]) -> list[ChatMessage]:
+    return [ChatMessage(each.role, each.content, each.is_continued) for each in messages]
 
 
 def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
+from django.http import HttpResponse
 from django.utils.datastructures import CaseInsensitiveMapping
 from twisted.web.http import HTTPChannel
 
@@ -31,6 +32,9 @@ LINGER_S = 5.0
 
 MostBytes = Callable[[str, Mapping[str, str]], Awaitable[int]]
 """The most bytes that a body may have, by its path and its headers, by name in any case. Raises ApiError."""
+
+Refused = Callable[[str, Mapping[str, str], ApiError], HttpResponse]
+"""The answer to a refused request, by its path and its headers."""
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]
@@ -85,9 +89,8 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
 
     async def _ask(self, num_bytes: int) -> None:
         """Find out how large this body may be. Meanwhile the connection is not read."""
-        path = self.channel._path.partition(b"?")[0].decode("latin-1")
         try:
-            self._most_bytes = await self.channel.factory.most_bytes(path, self._headers())
+            self._most_bytes = await self.channel.factory.most_bytes(self._path_alone(), self._headers())
         except ApiError as error:
             self.refuse(error)
         except Exception:
@@ -97,6 +100,9 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
             self.channel.setTimeout(LARGE_BODY_S)
             self._check(max(num_bytes, self._num_bytes))
             self.channel.transport.resumeProducing()
+
+    def _path_alone(self) -> str:
+        return str(self.channel._path.partition(b"?")[0].decode("latin-1"))
 
     def _headers(self) -> Mapping[str, str]:
         """The headers as Django reads them."""
@@ -117,7 +123,7 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
 
     def refuse(self, error: ApiError) -> None:
         """Answer at once, read and drop what still comes, then end the connection."""
-        response = error.response()
+        response = self.channel.factory.refused(self._path_alone(), self._headers(), error)
         self.clientproto = b"HTTP/1.1"
         self.setResponseCode(response.status_code)
         for name, text in [*response.items(), ("Content-Length", str(len(response.content))), ("Connection", "close")]:
@@ -157,9 +163,9 @@ class BoundedFactory(HTTPFactory):  # type: ignore[misc]
 
     protocol = Channel
 
-    def __init__(self, server: Server, most_bytes: MostBytes) -> None:
+    def __init__(self, server: Server, most_bytes: MostBytes, refused: Refused) -> None:
         super().__init__(server)
-        self.most_bytes = most_bytes
+        self.most_bytes, self.refused = most_bytes, refused
 
     def buildProtocol(self, address: Any) -> Channel:
         channel: Channel = super().buildProtocol(address)

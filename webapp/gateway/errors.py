@@ -129,4 +129,4 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def is_api(request: HttpRequest) -> bool:
     """True: the answer is JSON for a program, and no page."""
-    return request.path.startswith("/api/")
+    return request.path.startswith(("/api/", "/v1/"))

@@ -22,9 +22,9 @@ NOTED_EVERY = timedelta(minutes=1)
 """Use is written no more often, so that not every request writes."""
 _NO_DIGEST = "0" * 64
 _REFUSALS = {
-    "unknown_key": "There is no such key. Check that the whole key was sent, or create a new one on the page Keys.",
-    "revoked_key": "This key was revoked. Create a new one on the page Keys, and use that.",
-    "expired_key": "This key has expired. Create a new one on the page Keys, and use that.",
+    "unknown_key": "There is no such key. Check that the whole key was sent, or make a new one at /account.",
+    "revoked_key": "This key was revoked. Make a new one at /account, and use that.",
+    "expired_key": "This key has expired. Make a new one at /account, and use that.",
     "owner_inactive": "The account of this key is closed. Ask an administrator.",
 }
 

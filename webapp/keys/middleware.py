@@ -44,7 +44,6 @@ class UseKey(MiddlewareMixin):
         if key is not None:
             request.api_key = key  # type: ignore[attr-defined]
             _act_as(request, key.user)
-            _note(key)
         elif not is_own:
             _act_as(request, AnonymousUser())
         return None
@@ -61,6 +60,13 @@ class UseKey(MiddlewareMixin):
             message = f"This key is limited to other features. Use one with the feature {needed[0]}."
             return ApiError(403, "out_of_scope", message).response()
         return None
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Note the use last: a write may have to wait for another."""
+        key = key_of(request)
+        if key is not None:
+            _note(key)
+        return response
 
 
 def key_of(request: HttpRequest) -> ApiKey | None:

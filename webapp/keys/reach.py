@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webapp.keys.models import Feature
+from webapp.keys.models import FEATURES, Feature
+
+_PUBLIC = "api/openapi.json"
 
 _CHAT = (
     "api/session",
@@ -40,6 +42,8 @@ def features_for(route: str, method: str) -> Sequence[Feature]:
 
     route: as in webapp/urls.py.
     """
+    if route == _PUBLIC:
+        return FEATURES
     is_chat = route != _OF_OPERATORS and any(f"{route}/".startswith(f"{each}/") for each in _CHAT)
     if method not in _READING:
         return ("chat",) if is_chat else ()

@@ -59,10 +59,11 @@ class _Ready:
 def end(request_id: str, failure: Failure) -> None:
     """Settle the request as failed. Its settlement fences the log, so that a late worker cannot write.
 
-    The cancel flag ends a sequence that is silent: it appends nothing, and never meets the fence.
+    The cancel flag then ends a sequence that is silent: it appends nothing, and never meets the fence. Set before, the
+    flag would let the worker end the answer as stopped by its user.
     """
-    services.event_log().cancel(request_id)
     settle(request_id, failure)
+    services.event_log().cancel(request_id)
 
 
 def settle(request_id: str, failure: Failure | None = None, frames: list[Frame] | None = None) -> None:

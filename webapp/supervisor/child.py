@@ -79,11 +79,16 @@ class Child:
         return self.exit_status is not None
 
     def ending(self) -> str:
-        """The exit status with the log's last line, or the signal: a killed process had no time to log."""
+        """The exit status with the log's last line, or the signal: a killed process had no time to log.
+
+        A process that was asked to stop ends with 0, and its last line is no reason.
+        """
         status = self.exit_status
         assert status is not None
         if status < 0:
             return f"was ended by {signal.Signals(-status).name}"
+        if status == 0:
+            return "has stopped"
         return f"ended ({status}): {self.last_line().rstrip('.')}"
 
     def log(self) -> str:

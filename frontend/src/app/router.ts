@@ -13,6 +13,7 @@ export type Route =
   | { page: "race"; from: string | null }
   | { page: "usage"; group: number | null; query: string }
   | { page: "account" }
+  | { page: "connect" }
   | { page: "wall" }
   | { page: "desk"; entry: DeskPage; rest: string; query: string }
   | { page: "unknown" };
@@ -37,6 +38,7 @@ export function routeOf(address: string): Route {
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
   if (first === "account" && !id) return { page: "account" };
+  if (first === "connect" && !id) return { page: "connect" };
   if (first === "usage" && !id) return { page: "usage", group: null, query };
   if (first === "learn") return { page: "learn", exhibit: id || null };
   if (first === "compare" && !id) return { page: "compare", ids: idsOf(query) };

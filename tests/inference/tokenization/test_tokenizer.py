@@ -121,3 +121,14 @@ def test_a_last_message_of_the_assistant_begins_the_answer(template: ChatTemplat
     prompt = template.render([question, ChatMessage("assistant", "The colour"), ChatMessage("assistant", " is", True)])
     assert prompt.ids == [*template.render([question]).ids, *tokenizer.encode("The colour is")]
     assert [segment.message for segment in prompt.segments][-2:] == [1, 2]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=20), st.booleans()), min_size=1, max_size=5
+    )
+)
+def test_a_count_equals_the_length_of_the_prompt(template: ChatTemplate, said: list[tuple[str, str, bool]]) -> None:
+    messages = [ChatMessage("system", "Be <|im_end|> brief."), ChatMessage("user", "")]
+    messages += [ChatMessage(role, text, is_continued) for role, text, is_continued in said]
+    assert template.num_tokens(messages) == len(template.render(messages).ids)

@@ -11,6 +11,7 @@ from daphne.server import Server
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
+from webapp.api.families.refusals import refused
 from webapp.gateway.arrival import BODY_S, HEAD_S, LINGER_S, BoundedFactory, Channel
 
 REQUEST_LINE = b"POST /api/conversations HTTP/1.1\r\n"
@@ -31,7 +32,7 @@ class Site:
         self.clock, self.wire = Clock(), Wire()
         server = Server(None, endpoints=["tcp:0"])
         server.connections = {}
-        self.channel: Channel = BoundedFactory(server, most_bytes).buildProtocol(None)
+        self.channel: Channel = BoundedFactory(server, most_bytes, refused).buildProtocol(None)
         self.channel.callLater = self.clock.callLater
         self.channel.makeConnection(self.wire)
 

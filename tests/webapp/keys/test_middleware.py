@@ -130,6 +130,7 @@ def test_only_these_addresses_are_reached_and_none_of_an_operator() -> None:
     routes = {str(each.pattern) for each in urlpatterns if isinstance(each, URLPattern)}
     reached = {each for each in routes if features_for(each, "GET") or features_for(each, "POST")}
     assert {each.split("/")[1] for each in reached} == {
+        "openapi.json",
         "session", "models", "conversations", "messages", "requests", "reruns", "presets",
         "views", "shares", "storage", "retention", "notices", "usage",
     }  # fmt: skip
@@ -154,7 +155,9 @@ def test_a_key_for_chat_reads_its_conversations_alone() -> None:
 
 
 def test_a_key_for_embeddings_reaches_nothing_here() -> None:
-    assert code(program(new_key(features=["embeddings"]).secret).get(OWN)) == (403, "out_of_scope")
+    client = program(new_key(features=["embeddings"]).secret)
+    assert code(client.get(OWN)) == (403, "out_of_scope")
+    assert client.get("/api/openapi.json").status_code == 200  # is for all
 
 
 def test_a_superusers_key_has_no_more_reach() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -30,7 +31,7 @@ from inference.protocol.events import (
     TextReleased,
     TokenSampled,
 )
-from inference.protocol.failures import Failure
+from inference.protocol.failures import SERVICE_STOPPED, Failure
 from inference.protocol.request import FinishReason, Usage
 from tests.events import STARTED
 from tests.webapp.traces.file.test_archive import token
@@ -38,7 +39,7 @@ from tests.webapp.watching import STALL_S, attend_after
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import watch
-from webapp.lifecycle.settle import settle, settled
+from webapp.lifecycle.settle import end, settle, settled
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
 from webapp.requests import services
@@ -385,3 +386,25 @@ def test_an_answer_that_was_cut_by_a_stop_whose_caller_died_is_stopped(request_:
     settle(request_.pk)
     request_.refresh_from_db()
     assert request_.status == "stopped"
+
+
+def test_an_end_by_name_stands_however_soon_its_worker_sees_the_cancel_flag(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker ends the sequence as aborted. That is no end of its own: no user has stopped it."""
+    log(request_, STARTED, TextReleased(at=8, text="Hi!", num_tokens=2))
+    cancel = RedisEventLog.cancel
+    aborted = GenerationFinished(
+        at=9, finish_reason="abort", usage=Usage(uncached_input=5, output=3), prefill_us=1, decode_us=1
+    )
+
+    def cancel_with_a_quick_worker(self: RedisEventLog, request_id: str) -> None:
+        cancel(self, request_id)
+        with suppress(Fenced):
+            self.append(request_id, [aborted], request_.attempt)
+
+    monkeypatch.setattr(RedisEventLog, "cancel", cancel_with_a_quick_worker)
+    end(request_.pk, SERVICE_STOPPED)
+    request_.refresh_from_db()
+    assert (request_.status, request_.error_code) == ("failed", "service_stopped")
+    assert not LedgerEntry.objects.exists() and services.event_log().is_cancelled([request_.pk]) == [True]

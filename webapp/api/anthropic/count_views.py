@@ -13,6 +13,8 @@ from webapp.api.families.waiting import refusal_of_failure
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_body
 from webapp.gateway.timing import ServerTiming
+from webapp.keys.keys import check_scope
+from webapp.keys.middleware import key_of
 from webapp.lifecycle.packing import num_prompt_tokens
 from webapp.registry.offered import chosen
 from webapp.requests.failure import CannotPrepare
@@ -27,12 +29,13 @@ class Count(msgspec.Struct):
 async def count_tokens(http: HttpRequest) -> HttpResponseBase:
     """Count the tokens of a prompt. Nothing is stored, queued or generated."""
     timing = ServerTiming(http)
-    count = await sync_to_async(_count)(read_body(http, CountBody))
+    count = await sync_to_async(_count)(http, read_body(http, CountBody))
     timing.mark("count")
     return timing.apply(json_response(count))
 
 
-def _count(body: CountBody) -> Count:
+def _count(http: HttpRequest, body: CountBody) -> Count:
+    check_scope(key_of(http), "chat", body.model)
     model, prompt = chosen(body.model), prompt_of(body)
     try:
         return Count(num_prompt_tokens(model, prompt.messages))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -18,7 +17,7 @@ from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import Stream, place_for
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
 from webapp.calls.call import Begun, begin
-from webapp.calls.relay import Arrived, Lost, relay
+from webapp.calls.relay import Arrived, Lost, attended, relay
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, user_id
@@ -37,7 +36,7 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
     body = read_body(http, MessageBody)
     place = place_for(http) if body.stream else None
     try:
-        begun = await sync_to_async(_begin)(http, body, timing)
+        begun = await attended(lambda: _begin(http, body, timing))
         request = begun.requests[0]
         projection = _projection(request)
         response = await (_whole(request, projection) if place is None else _stream(request, projection, place))

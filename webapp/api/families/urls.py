@@ -11,16 +11,15 @@ from django.urls import include, path
 from webapp.api.anthropic import model_views
 from webapp.api.anthropic.urls import ANTHROPIC
 from webapp.api.families.family import view
+from webapp.api.families.refusals import family_of, unknown
 from webapp.api.openai import models
 from webapp.api.openai.urls import OPENAI
 from webapp.gateway.errors import View
 
-_VERSION = "anthropic-version"
-
 
 def _either(openai: Any, anthropic: Any) -> View:
     async def run(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
-        chosen = anthropic if _VERSION in request.headers else openai
+        chosen = anthropic if family_of(request.path, request.headers) is ANTHROPIC else openai
         response: HttpResponseBase = await chosen(request, **parameters)
         return response
 
@@ -36,4 +35,6 @@ urlpatterns = [
     ),
     path("", include("webapp.api.openai.urls")),
     path("", include("webapp.api.anthropic.urls")),
+    path("<path:rest>", unknown),
+    path("", unknown),
 ]

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import type { Key } from "../../protocol/api";
-import { momentText } from "../users/words";
+import { momentText } from "../moment";
 import { expiryOf, scopeText, timesText } from "./keys";
 
 const MADE = "2026-03-01T12:00:00Z";
-const LATER = "2026-04-01T12:00:00Z";
+const LATER = "2027-04-01T12:00:00Z";
 const key = (more: Partial<Key> = {}): Key => ({
   id: 1,
   name: "notebook",
@@ -26,13 +26,13 @@ it("tells what a key may use", () => {
 });
 
 it("tells when a key was made, used and ends", () => {
-  expect(timesText(key())).toBe(`Made ${momentText(MADE)} · not used yet · does not expire`);
+  expect(timesText(key())).toBe("Made Mar 1, 2026 · not used yet · does not expire");
   expect(timesText(key({ last_used_at: LATER, expires_at: LATER }))).toBe(
-    `Made ${momentText(MADE)} · last used ${momentText(LATER)} · expires ${momentText(LATER)}`,
+    `Made Mar 1, 2026 · last used ${momentText(LATER)} · expires Apr 1, 2027`,
   );
-  expect(timesText(key({ expires_at: LATER, state: "expired" }))).toContain(`expired ${momentText(LATER)}`);
+  expect(timesText(key({ expires_at: LATER, state: "expired" }))).toContain("· expired Apr 1, 2027");
   const revoked = key({ expires_at: LATER, revoked_at: MADE, state: "revoked" });
-  expect(timesText(revoked)).toBe(`Made ${momentText(MADE)} · not used yet · revoked ${momentText(MADE)}`);
+  expect(timesText(revoked)).toBe("Made Mar 1, 2026 · not used yet · revoked Mar 1, 2026");
 });
 
 it("counts the expiry from now on", () => {

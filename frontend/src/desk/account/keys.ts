@@ -1,6 +1,6 @@
 /** Keys in the words of the person who has them. Pure. */
 import type { Key } from "../../protocol/api";
-import { momentText } from "../users/words";
+import { momentText } from "../moment";
 
 export type Feature = Key["features"][number];
 
@@ -35,11 +35,19 @@ export function scopeText(
   return `${some || "all features"} · ${models.map(nameOf).join(", ") || "all models"}`;
 }
 
+/** The day in the browser's own zone: "Oct 24, 2026". */
+export function dayText(at: string): string {
+  const form: Intl.DateTimeFormatOptions = { year: "numeric", month: "short", day: "numeric" };
+  return new Intl.DateTimeFormat("en-US", form).format(new Date(at));
+}
+
 /** Its times, below its name. */
 export function timesText({ created_at, last_used_at, expires_at, revoked_at, state }: Key): string {
-  const made = `Made ${momentText(created_at)}`;
   const used = last_used_at === null ? "not used yet" : `last used ${momentText(last_used_at)}`;
-  if (state === "revoked") return `${made} · ${used} · revoked ${momentText(revoked_at)}`;
-  const end = state === "expired" ? "expired" : "expires";
-  return `${made} · ${used} · ${expires_at === null ? "does not expire" : `${end} ${momentText(expires_at)}`}`;
+  return `Made ${dayText(created_at)} · ${used} · ${endText(state, revoked_at ?? expires_at)}`;
+}
+
+function endText(state: Key["state"], at: string | null): string {
+  if (at === null) return "does not expire";
+  return `${state === "live" ? "expires" : state} ${dayText(at)}`;
 }

@@ -1,7 +1,7 @@
 /** Sign-ins in the words of the person who signed in. Pure. */
 import type { SignIn, SignIns } from "../../protocol/api";
 import { counted } from "../../trace/format";
-import { momentText } from "../users/words";
+import { momentText } from "../moment";
 
 /** "Firefox on Linux", with what is known. */
 export function placeText({ browser, system }: Pick<SignIn, "browser" | "system">): string {

@@ -1,4 +1,5 @@
 /** Limits, flags and figures of users in words. Pure. */
+import { momentText } from "../moment";
 import type {
   LimitsBody,
   LimitsInForce,
@@ -81,19 +82,6 @@ export function concernedText({ num_users, users, num_requests, num_sets }: Stop
   ].filter(Boolean);
   const ending = ends.length ? `Ends at once: ${ends.join(" and ")}.` : "None of their requests is open.";
   return `It stops ${counted(num_users, "user")}: ${names}. ${ending}`;
-}
-
-/** The moment in the browser's own zone: "Oct 24, 15:03". */
-export function momentText(at: string | null): string {
-  if (at === null) return "never";
-  const form: Intl.DateTimeFormatOptions = {
-    month: "short",
-    day: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
-  };
-  return new Intl.DateTimeFormat("en-US", form).format(new Date(at));
 }
 
 /** The limits in force, each with the rule that decided. */

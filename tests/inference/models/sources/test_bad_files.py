@@ -65,7 +65,7 @@ def assert_refused(path: Path) -> str:
     said = str(caught.value)
     assert "\n" not in said
     assert str(path) in said
-    assert any(advice in said for advice in ("download it again", "set SIGHTGLASS_MODEL", "use one of")), said
+    assert any(advice in said for advice in ("download it again", "choose another model", "use one of")), said
     return said
 
 

@@ -139,6 +139,21 @@ def test_another_method_is_refused(alice: Client) -> None:
     assert (response.status_code, response.json()["error"]["type"]) == (405, "invalid_request_error")
 
 
+def test_a_key_for_other_features_counts_nothing(redis_client: object) -> None:
+    user = User.objects.create(username="bob")
+    client = Client(headers={"x-api-key": create(user.pk, "a test", features=["embeddings"]).secret})
+    body = {"model": CONFIGURED, "messages": BODY["messages"]}
+    status, answer = post(client, body, "/v1/messages/count_tokens")
+    assert (status, answer["error"]["type"]) == (403, "permission_error")
+
+
+@pytest.mark.parametrize("path", ["/v1/nope", "/v1/messages/nope", "/v1/"])
+def test_an_unknown_address_is_refused_in_the_form_of_the_client(alice: Client, path: str) -> None:
+    response = alice.post(path, b"{}", content_type="application/json", headers={"anthropic-version": "2023-06-01"})
+    assert (response.status_code, response.json()["type"]) == (404, "error")
+    assert "type" in alice.get("/v1/nope").json()["error"]
+
+
 def test_a_count_grows_with_each_part_of_the_prompt(alice: Client) -> None:
     messages = [{"role": "user", "content": "What time is it?"}]
     tools = [{"name": "clock", "input_schema": {"type": "object"}}]
