@@ -181,13 +181,16 @@ class ChatTemplate:
 
 
 def plain_prompt(tokenizer: Tokenizer, text: str, ids: Sequence[int] = ()) -> Prompt:
-    """Return one text as a prompt without a template. ids: its tokens, which may be control tokens; empty: none given.
+    """Return one text as a prompt without a template, after the beginning token where the model wants one.
 
-    Raises ValueError (lone surrogates).
+    ids: the text's tokens, control tokens included, which stay as they are; empty: none are given. Raises ValueError
+    (lone surrogates).
     """
     if not ids:
         start = time.perf_counter_ns()
         builder = _PromptBuilder(tokenizer)
+        if tokenizer.begins_with_bos and tokenizer.bos_text in tokenizer.special_ids:
+            builder.add_special(tokenizer.bos_text)
         builder.add_text(_Part(text, 0))
         return builder.build(start)
     special = [place for place, token in enumerate(ids) if tokenizer.is_special(token)]

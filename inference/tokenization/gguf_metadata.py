@@ -44,6 +44,8 @@ class Metadata:
     chat_template: str | None
     scores: tuple[float, ...] = ()
     add_space_prefix: bool = False
+    begins_with_bos: bool = False
+    """The model file wants the beginning token before a text without a chat template."""
     more_eos_ids: tuple[int, ...] = ()
     """Ids besides eos_id that end an answer."""
     tokenizer_json: str | None = None
@@ -88,6 +90,7 @@ def _read_gguf(path: Path) -> Metadata:
         add_space_prefix=is_plain and fields.get("tokenizer.ggml.add_space_prefix", True) is True,
         eos_id=numbers.count("tokenizer.ggml.eos_token_id"),
         bos_id=numbers.count("tokenizer.ggml.bos_token_id", -1),
+        begins_with_bos=fields.get("tokenizer.ggml.add_bos_token") is True,
         chat_template=numbers.text(template) if (template := "tokenizer.chat_template") in fields else None,
     )
     for name, values in (("token_type", metadata.token_types), ("scores", metadata.scores or tokens)):
@@ -131,6 +134,7 @@ def _read_folder(path: Path) -> Metadata:
         merges=(),
         eos_id=ends[0] if eos is None else eos,
         bos_id=-1 if bos is None else bos,
+        begins_with_bos=options.get("add_bos_token") is True,
         more_eos_ids=tuple(ends),
         chat_template=_chat_template(path, options),
         tokenizer_json=text,

@@ -40,6 +40,7 @@ class Tokenizer:
         ends = {i for name, i in self.special_ids.items() if name in _END_OF_TURN}
         self.eos_ids = frozenset({metadata.eos_id, *metadata.more_eos_ids, *ends})
         self.eos_text = metadata.tokens[metadata.eos_id]
+        self.begins_with_bos = metadata.begins_with_bos
         self.bos_text = metadata.tokens[metadata.bos_id] if metadata.bos_id >= 0 else ""
 
     @cached_property

@@ -45,6 +45,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "top_logprobs": 1,
     },
 }
+BODIES["/v1/responses/input_tokens"] = BODIES["/v1/responses"]
 STRANGE = [
     None, True, -1, 0, 10**30, -(10**30), 1e308, 0.1, "", "x", "\0", "\ud800", "𐏿" * 10, [], {}, [[]], [None],
     {"": None}, [{}], {"type": "x"}, {"role": "robot", "content": "x"}, "9" * 5000, [0] * 50,

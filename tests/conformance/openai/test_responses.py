@@ -225,3 +225,16 @@ def test_the_oldest_turns_are_dropped_where_the_client_says_so(client: openai.Op
     began = time.monotonic()
     answer = client.responses.create(model=MODEL, input=turns, max_output_tokens=8, truncation="auto")
     assert answer.usage is not None and answer.usage.input_tokens < 8192, time.monotonic() - began
+
+
+def test_tokens_are_counted_before_they_are_sent(client: openai.OpenAI) -> None:
+    body: dict[str, Any] = {
+        "model": MODEL,
+        "input": "What is the weather?",
+        "instructions": "Be brief.",
+        "tools": [WEATHER],
+    }
+    counted = client.responses.input_tokens.count(**body)
+    answer = client.responses.create(**body, max_output_tokens=1)
+    assert answer.usage is not None
+    assert counted.input_tokens == answer.usage.input_tokens > 50

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.tokenization.chat_template import ChatTemplate
+from inference.tokenization.gguf_metadata import Metadata
 from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import Assembler, ContextTooLarge, SourceMessage
 
@@ -104,6 +107,17 @@ def test_a_plain_text_is_the_whole_prompt(template: ChatTemplate, tokenizer: Tok
     assert [(each.start, each.end, each.source, each.text) for each in packed.segments] == [
         (0, len(packed.prompt.ids), "api:prompt", "a <|im_end|> b")
     ]
+
+
+def test_a_plain_text_follows_the_beginning_token_where_the_model_wants_it(
+    template: ChatTemplate, metadata: Metadata
+) -> None:
+    tokenizer = Tokenizer(replace(metadata, begins_with_bos=True))
+    packed = Assembler(template, tokenizer, 64).plain(
+        SourceMessage("user", "One, two,", "api:prompt"), (), max_tokens=8
+    )
+    assert packed.prompt.ids == [metadata.bos_id, *tokenizer.encode("One, two,")]
+    assert [each.source for each in packed.segments] == ["template", "api:prompt"]
 
 
 def test_tokens_of_a_plain_text_stay_as_they_are(template: ChatTemplate, tokenizer: Tokenizer) -> None:

@@ -10,6 +10,7 @@ from webapp.api.openai.completions_views import create_completion
 from webapp.api.openai.embeddings import create_embeddings
 from webapp.api.openai.errors import response
 from webapp.api.openai.responses.input_items import list_input_items
+from webapp.api.openai.responses.input_tokens import count_input_tokens
 from webapp.api.openai.responses.views import cancel_response, create_response, delete_response, show_response
 
 OPENAI = Family("openai", "x-request-id", lambda refusal, _request_id: response(refusal))
@@ -19,6 +20,7 @@ urlpatterns = [
     path("completions", view(OPENAI, POST=create_completion)),
     path("embeddings", view(OPENAI, POST=create_embeddings)),
     path("responses", view(OPENAI, POST=create_response)),
+    path("responses/input_tokens", view(OPENAI, POST=count_input_tokens)),
     path("responses/<str:response_id>", view(OPENAI, GET=show_response, DELETE=delete_response)),
     path("responses/<str:response_id>/cancel", view(OPENAI, POST=cancel_response)),
     path("responses/<str:response_id>/input_items", view(OPENAI, GET=list_input_items)),

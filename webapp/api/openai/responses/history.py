@@ -12,16 +12,16 @@ from webapp.calls.stored import find_stored
 from webapp.gateway.errors import ApiError
 
 _MOST_BEFORE = 200
-"""Responses in one conversation: more than a window holds."""
+"""Responses in one conversation, and those to whose items it refers: more than a window holds."""
 
 
-def items_before(user_id: int, previous_id: str | None) -> list[Item]:
+def items_before(user_id: int, previous_id: str | None, find: Find) -> list[Item]:
     """Return the items of all responses up to this one, oldest first; none without an id. Raises ApiError."""
     found: list[list[Item]] = []
     while previous_id is not None:
         stored = _previous(user_id, previous_id)
         body = body_of(stored)
-        found.append([*items_of(body.input, f"{previous_id}.input", finder(user_id)), *answer_of(stored)])
+        found.append([*items_of(body.input, f"{previous_id}.input", find), *answer_of(stored)])
         if len(found) > _MOST_BEFORE:
             message = f"The conversation has more than {_MOST_BEFORE} responses. Begin a new one."
             raise ApiError(400, "invalid", message, "previous_response_id")
@@ -30,15 +30,20 @@ def items_before(user_id: int, previous_id: str | None) -> list[Item]:
 
 
 def finder(user_id: int) -> Find:
-    """Return the search for items that a reference names, among the answers of the user's stored responses."""
+    """Return the search for items that a call refers to, among the answers of the user's stored responses."""
+    found: dict[str, list[Item]] = {}
 
     def find(item_id: str, place: str) -> Item:
-        found = place_of(item_id)
-        stored = None if found is None else find_stored(user_id, found[0])
-        items = [] if stored is None else answer_of(stored)
-        if found is None or found[1] >= len(items):
+        name, index = place_of(item_id) or ("", 0)
+        if name not in found:
+            if len(found) == _MOST_BEFORE:
+                message = f"The conversation refers to more than {_MOST_BEFORE} responses. Send the items themselves."
+                raise ApiError(400, "invalid", message, place)
+            stored = find_stored(user_id, name)
+            found[name] = [] if stored is None else answer_of(stored)
+        if index >= len(found[name]):
             raise ApiError(404, "not_found", f"Item with id {item_id[:100]!r} not found.", place)
-        return items[found[1]]
+        return found[name][index]
 
     return find
 

@@ -22,6 +22,7 @@ from webapp.calls.call import Call
 from webapp.calls.messages import Said, messages_of
 from webapp.calls.settings import settings_of
 from webapp.gateway.errors import ApiError
+from webapp.requests.input import Messages
 
 LOGPROBS = "message.output_text.logprobs"
 _NAMES = {
@@ -45,20 +46,29 @@ _MAX_METADATA = (16, 64, 512)
 
 def call_of(body: ResponseBody, user_id: int) -> Call:
     """Raises ApiError, UnknownModel."""
-    _check(body)
-    tools = tuple(_tool(each, f"tools[{index}]") for index, each in enumerate(body.tools or ()))
-    before = items_before(user_id, body.previous_response_id)
-    own = items_of(body.input, "input", finder(user_id))
-    said = said_of([*before, *own])
-    if not said:
-        raise ApiError(400, "invalid", "input is empty. Send a text, or a list of items.", "input")
-    told = [Said("system", body.instructions, "instructions")] if body.instructions else []
-    messages = messages_of([*told, *said], tools)
+    tools = _tools(body)
+    messages = messages_for(body, user_id)
     try:
         params = settings_of(body.model, _settings(body, tools))
     except ApiError as error:
         raise renamed(error, _NAMES) from None
     return Call(body.model, messages, params, may_drop=body.truncation == "auto")
+
+
+def messages_for(body: ResponseBody, user_id: int) -> Messages:
+    """Return the model's messages: instructions, tools, the conversation before and the input. Raises ApiError."""
+    _check(body)
+    find = finder(user_id)
+    before = items_before(user_id, body.previous_response_id, find)
+    said = said_of([*before, *items_of(body.input, "input", find)])
+    if not said:
+        raise ApiError(400, "invalid", "input is empty. Send a text, or a list of items.", "input")
+    told = [Said("system", body.instructions, "instructions")] if body.instructions else []
+    return messages_of([*told, *said], _tools(body))
+
+
+def _tools(body: ResponseBody) -> tuple[Tool, ...]:
+    return tuple(_tool(each, f"tools[{index}]") for index, each in enumerate(body.tools or ()))
 
 
 def has_logprobs(body: ResponseBody) -> bool:

@@ -1,0 +1,40 @@
+"""`POST /v1/responses/input_tokens`: the length of a response's prompt. Nothing is stored, queued or generated."""
+
+from __future__ import annotations
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from webapp.api.families.waiting import refusal_of_failure
+from webapp.api.openai.body import read
+from webapp.api.openai.responses.parse import messages_for
+from webapp.api.openai.responses.shapes import ResponseBody
+from webapp.gateway.answer import json_response
+from webapp.gateway.errors import user_id
+from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.packing import num_prompt_tokens
+from webapp.registry.offered import chosen
+from webapp.requests.failure import CannotPrepare
+
+
+class Count(msgspec.Struct):
+    input_tokens: int
+    object: str = "response.input_tokens"
+
+
+async def count_input_tokens(http: HttpRequest) -> HttpResponseBase:
+    """Count the tokens of a response's prompt."""
+    timing = ServerTiming(http)
+    count = await sync_to_async(_count)(read(http, ResponseBody), user_id(http))
+    timing.mark("count")
+    return timing.apply(json_response(count))
+
+
+def _count(body: ResponseBody, user_id: int) -> Count:
+    model = chosen(body.model)
+    try:
+        return Count(num_prompt_tokens(model, messages_for(body, user_id)))
+    except CannotPrepare as error:
+        raise refusal_of_failure(error.failure.code, error.failure.message) from None
