@@ -14,7 +14,7 @@ from webapp.api.anthropic.events import Ping, frame
 from webapp.api.anthropic.projection import MessageProjection, message_of
 from webapp.api.anthropic.shapes import MessageBody
 from webapp.api.families.family import arrival_of, traced
-from webapp.api.families.stream import Stream, place_for
+from webapp.api.families.stream import Stream, place_if
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
 from webapp.calls.call import Begun, begin
 from webapp.calls.relay import Arrived, Lost, attended, relay
@@ -35,16 +35,11 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
     """Answer a list of messages."""
     timing = ServerTiming(http)
     body = read_body(http, MessageBody)
-    place = place_for(http) if body.stream else None
-    try:
+    with place_if(body.stream, http) as place:
         begun = await attended(lambda: _begin(http, body, timing))
         projection = _projection(begun.requests[0])
         source = relay(begun.requests, is_background=begun.is_repeat)  # the first call may still be read
         response = await (_whole(source, projection) if place is None else _stream(source, projection, place))
-    except BaseException:
-        if place is not None:
-            place.leave()
-        raise
     if begun.is_repeat:
         response[REPLAYED] = "true"
     return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]

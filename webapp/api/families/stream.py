@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 
 from django.http import HttpRequest, StreamingHttpResponse
 
@@ -31,6 +32,21 @@ async def _leaving(content: AsyncIterator[bytes], place: Place) -> AsyncIterator
     finally:
         place.leave()
         await content.aclose()  # type: ignore[attr-defined]
+
+
+@contextmanager
+def place_if(is_stream: bool, request: HttpRequest) -> Iterator[Place | None]:
+    """Take a place for a stream before its call begins: a stream that has none begins no work. Raises ApiError.
+
+    The place is left where the block raises. Else the stream leaves it at its end.
+    """
+    place = place_for(request) if is_stream else None
+    try:
+        yield place
+    except BaseException:
+        if place is not None:
+            place.leave()
+        raise
 
 
 def place_for(request: HttpRequest) -> Place:

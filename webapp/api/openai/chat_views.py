@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.stream import place_if
 from webapp.api.families.waiting import all_of, refusal_of_failure
 from webapp.api.openai.body import read
 from webapp.api.openai.chat import call_of
@@ -26,21 +26,23 @@ from webapp.api.openai.choices import stream
 from webapp.api.openai.shapes import ChatBody
 from webapp.calls.answer import Ended
 from webapp.calls.call import Begun, begin
-from webapp.calls.relay import relay
+from webapp.calls.relay import attended, relay
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import user_id
 from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
 from webapp.requests.models import Request
+from webapp.stream.places import Place
 
 
 async def create_chat(http: HttpRequest) -> HttpResponseBase:
     """Answer a list of messages."""
     timing = ServerTiming(http)
     body = read(http, ChatBody)
-    begun = await sync_to_async(_begin)(http, body, timing)
-    projections = _projections(body, begun.requests)
-    response = await (_stream(http, body, begun, projections) if body.stream else _whole(begun, projections))
+    with place_if(bool(body.stream), http) as place:
+        begun = await attended(lambda: _begin(http, body, timing))
+        projections = _projections(body, begun.requests)
+        response = await (_whole(begun, projections) if place is None else _stream(place, body, begun, projections))
     if begun.is_repeat:
         response[REPLAYED] = "true"
     return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
@@ -66,7 +68,7 @@ def _projections(body: ChatBody, requests: Sequence[Request]) -> list[ChoiceProj
 
 
 async def _whole(begun: Begun, projections: list[ChoiceProjection]) -> HttpResponseBase:
-    events = await all_of(relay(begun.requests), len(begun.requests))
+    events = await all_of(relay(begun.requests, is_background=begun.is_repeat), len(begun.requests))
     choices = [choice_of(each, found) for each, found in zip(projections, events, strict=True)]
     if failed := next((each.failed for each in projections if each.failed), None):
         raise refusal_of_failure(failed.code, failed.message)
@@ -75,9 +77,7 @@ async def _whole(begun: Begun, projections: list[ChoiceProjection]) -> HttpRespo
     return json_response(ChatCompletion(head.id, head.created, head.model, choices, usage))
 
 
-async def _stream(
-    http: HttpRequest, body: ChatBody, begun: Begun, projections: list[ChoiceProjection]
-) -> HttpResponseBase:
+async def _stream(place: Place, body: ChatBody, begun: Begun, projections: list[ChoiceProjection]) -> HttpResponseBase:
     has_usage = body.stream_options is not None and body.stream_options.include_usage
     head = projections[0].head
 
@@ -85,4 +85,4 @@ async def _stream(
         usage = usage_of(ended) if ended is not None else None if has_usage else msgspec.UNSET
         return Chunk(head.id, head.created, head.model, choices, usage=usage)
 
-    return await stream(http, begun.requests, projections, chunk, has_usage)
+    return await stream(begun, place, projections, chunk, has_usage)

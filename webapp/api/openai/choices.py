@@ -6,15 +6,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from typing import Any, Protocol
 
 import msgspec
-from django.http import HttpRequest
 
 from inference.protocol.events import AnyEvent
-from webapp.api.families.stream import Stream, place_for
+from webapp.api.families.stream import Stream
 from webapp.api.families.waiting import ready, refusal_of_failure, resumed
 from webapp.api.openai.errors import error_of
 from webapp.calls.answer import Ended, Failed
+from webapp.calls.call import Begun
 from webapp.calls.relay import Arrived, Lost, relay
-from webapp.requests.models import Request
+from webapp.stream.places import Place
 
 _DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -36,15 +36,13 @@ Chunk = Callable[[list[Any], list[Ended] | None], object]
 
 
 async def stream(
-    http: HttpRequest, requests: Sequence[Request], projections: Sequence[Projection], chunk: Chunk, has_usage: bool
+    begun: Begun, place: Place, projections: Sequence[Projection], chunk: Chunk, has_usage: bool
 ) -> Stream:
     """Return the chunks of all answers as they come. Raises ApiError where one fails before its first token."""
-    place = place_for(http)
-    source = relay(requests)
+    source = relay(begun.requests, is_background=begun.is_repeat)  # the first call may still be read
     try:
-        came = await ready(source, len(requests))
+        came = await ready(source, len(begun.requests))
     except BaseException:
-        place.leave()
         await source.aclose()
         raise
     return Stream(_chunks(resumed(came, source), projections, chunk, has_usage), place)

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.stream import place_if
 from webapp.api.families.waiting import all_of, refusal_of_failure
 from webapp.api.openai.body import read
 from webapp.api.openai.chat_projection import Head
@@ -22,32 +23,36 @@ from webapp.api.openai.completions_projection import (
 )
 from webapp.calls.answer import Ended
 from webapp.calls.call import Begun, PlainCall, begin
-from webapp.calls.relay import relay
+from webapp.calls.relay import attended, relay
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import user_id
 from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
+from webapp.stream.places import Place
 
 
 async def create_completion(http: HttpRequest) -> HttpResponseBase:
     """Go on with a text."""
     timing = ServerTiming(http)
     body = read(http, CompletionsBody)
-    call, begun = await sync_to_async(_begin)(http, body, timing)
-    projections = _projections(body, call, begun)
-    response = await (_stream(http, body, begun, projections) if body.stream else _whole(body, begun, projections))
+    with place_if(bool(body.stream), http) as place:
+        call = await sync_to_async(plain_call_of)(body)
+        timing.mark("validate")
+        begun = await attended(lambda: _begin(http, body, call, timing))
+        projections = _projections(body, call, begun)
+        response = await (
+            _whole(body, begun, projections) if place is None else _stream(place, body, begun, projections)
+        )
     if begun.is_repeat:
         response[REPLAYED] = "true"
     return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
 
 
-def _begin(http: HttpRequest, body: CompletionsBody, timing: ServerTiming) -> tuple[PlainCall, Begun]:
+def _begin(http: HttpRequest, body: CompletionsBody, call: PlainCall, timing: ServerTiming) -> Begun:
     key = read_key(http, "create_completion", {"body": body})
-    call = plain_call_of(body)
-    timing.mark("validate")
     begun = begin(call, user_id(http), arrival_of(http, timing, "openai"), key, "completions")
     timing.mark("start")
-    return call, begun
+    return begun
 
 
 def _projections(body: CompletionsBody, call: PlainCall, begun: Begun) -> list[CompletionProjection]:
@@ -59,7 +64,7 @@ def _projections(body: CompletionsBody, call: PlainCall, begun: Begun) -> list[C
 
 
 async def _whole(body: CompletionsBody, begun: Begun, projections: list[CompletionProjection]) -> HttpResponseBase:
-    events = await all_of(relay(begun.requests), len(begun.requests))
+    events = await all_of(relay(begun.requests, is_background=begun.is_repeat), len(begun.requests))
     choices = [choice_of(each, found) for each, found in zip(projections, events, strict=True)]
     if failed := next((each.failed for each in projections if each.failed), None):
         raise refusal_of_failure(failed.code, failed.message)
@@ -69,7 +74,7 @@ async def _whole(body: CompletionsBody, begun: Begun, projections: list[Completi
 
 
 async def _stream(
-    http: HttpRequest, body: CompletionsBody, begun: Begun, projections: list[CompletionProjection]
+    place: Place, body: CompletionsBody, begun: Begun, projections: list[CompletionProjection]
 ) -> HttpResponseBase:
     has_usage = body.stream_options is not None and body.stream_options.include_usage
     head = projections[0].head
@@ -78,4 +83,4 @@ async def _stream(
         usage = usage_of_prompts(ended, body.n or 1) if ended is not None else None if has_usage else msgspec.UNSET
         return Completion(head.id, head.created, head.model, choices, usage)
 
-    return await stream(http, begun.requests, projections, chunk, has_usage)
+    return await stream(begun, place, projections, chunk, has_usage)

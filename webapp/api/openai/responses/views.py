@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from webapp.api.families.family import arrival_of, traced
-from webapp.api.families.stream import Stream, place_for
+from webapp.api.families.stream import Stream, place_for, place_if
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
 from webapp.api.openai.body import read
 from webapp.api.openai.choices import KEEP_ALIVE
@@ -26,7 +26,7 @@ from webapp.api.openai.responses.projection import ResponseProjection
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.calls.call import Begun, begin
 from webapp.calls.models import StoredResponse
-from webapp.calls.relay import Arrived, Lost, relay
+from webapp.calls.relay import Arrived, Lost, attended, relay
 from webapp.calls.stored import find_stored, store
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_query
@@ -38,6 +38,7 @@ from webapp.keys.middleware import key_of
 from webapp.lifecycle.stop import stop
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.stream.places import Place
 from webapp.traces.store import load_frames
 
 _STOP_S = 5.0
@@ -61,18 +62,27 @@ async def create_response(http: HttpRequest) -> HttpResponseBase:
     """Answer a text, or a conversation."""
     timing = ServerTiming(http)
     body = read(http, ResponseBody)
-    begun = await sync_to_async(_begin)(http, body, timing)
-    request = begun.requests[0]
-    projection = projection_of(request, body)
-    if body.stream:
-        response = await _stream(http, request, projection, bool(body.background))
-    elif body.background:
-        response = json_response(projection.response)
-    else:
-        response = await _whole(request, projection)
+    with place_if(bool(body.stream), http) as place:
+        if body.background:
+            begun = await sync_to_async(_begin)(http, body, timing)
+        else:
+            begun = await attended(lambda: _begin(http, body, timing))
+        projection = projection_of(begun.requests[0], body)
+        response = await _answer(body, begun, projection, place)
     if begun.is_repeat:
         response[REPLAYED] = "true"
     return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
+
+
+async def _answer(
+    body: ResponseBody, begun: Begun, projection: ResponseProjection, place: Place | None
+) -> HttpResponseBase:
+    is_background = bool(body.background) or begun.is_repeat  # the first call may still be read
+    if place is not None:
+        return await _stream(place, begun.requests[0], projection, is_background)
+    if body.background:
+        return json_response(projection.response)
+    return await _whole(begun.requests[0], projection, is_background)
 
 
 async def show_response(http: HttpRequest, response_id: str) -> HttpResponseBase:
@@ -158,8 +168,8 @@ async def _end_of(request: Request) -> None:
                 pass
 
 
-async def _whole(request: Request, projection: ResponseProjection) -> HttpResponseBase:
-    (events,) = await all_of(relay([request]), 1)
+async def _whole(request: Request, projection: ResponseProjection, is_background: bool) -> HttpResponseBase:
+    (events,) = await all_of(relay([request], is_background), 1)
     projection.feed(events)
     if failed := projection.failed:
         raise refusal_of_failure(failed.code, failed.message)
@@ -167,18 +177,16 @@ async def _whole(request: Request, projection: ResponseProjection) -> HttpRespon
 
 
 async def _stream(
-    http: HttpRequest, request: Request, projection: ResponseProjection, is_background: bool
+    place: Place, request: Request, projection: ResponseProjection, is_background: bool
 ) -> HttpResponseBase:
     """Return the events as they come. Raises ApiError where the answer fails before its first token.
 
     In the background the events begin at once, as the client may leave after the first.
     """
-    place = place_for(http)
     source = relay([request], is_background)
     try:
         came = [] if is_background else await ready(source, 1)
     except BaseException:
-        place.leave()
         await source.aclose()
         raise
     return Stream(_events(resumed(came, source), projection, -1), place)
