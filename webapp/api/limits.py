@@ -16,8 +16,27 @@ from webapp.limits.models import AMOUNTS, FLAGS, Rule
 from webapp.limits.rules import Subject
 
 CHANGE = "limits.change_rule"
-_RANGES = {"max_open": 32, "requests_per_minute": 10_000, "tokens_per_day": 1_000_000_000_000}
-_WORDS = {"max_open": "Requests at once", "requests_per_minute": "Requests a minute", "tokens_per_day": "Tokens a day"}
+MAX_TOKENS_PER_MINUTE = 100_000_000
+MAX_BUDGET_NANO = 10**15
+"""A million of a currency's unit: figures stay whole in JavaScript."""
+_RANGES = {
+    "max_open": 32,
+    "requests_per_minute": 10_000,
+    "input_tokens_per_minute": MAX_TOKENS_PER_MINUTE,
+    "output_tokens_per_minute": MAX_TOKENS_PER_MINUTE,
+    "tokens_per_day": 1_000_000_000_000,
+    "daily_budget_nano": MAX_BUDGET_NANO,
+    "monthly_budget_nano": MAX_BUDGET_NANO,
+}
+_WORDS = {
+    "max_open": "Requests at once",
+    "requests_per_minute": "Requests a minute",
+    "input_tokens_per_minute": "Input tokens a minute",
+    "output_tokens_per_minute": "Output tokens a minute",
+    "tokens_per_day": "Tokens a day",
+    "daily_budget_nano": "The budget of a day, in billionths,",
+    "monthly_budget_nano": "The budget of a month, in billionths,",
+}
 
 
 class LimitsBody(Body):
@@ -29,6 +48,11 @@ class LimitsBody(Body):
     may_share: bool | None
     may_probe: bool | None
     may_rerun: bool | None
+    input_tokens_per_minute: int | None = None
+    output_tokens_per_minute: int | None = None
+    daily_budget_nano: int | None = None
+    """In billionths of a unit of each currency, on one day of UTC."""
+    monthly_budget_nano: int | None = None
 
 
 class RuleValues(Result):
@@ -36,7 +60,11 @@ class RuleValues(Result):
 
     max_open: int | None
     requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    output_tokens_per_minute: int | None
     tokens_per_day: int | None
+    daily_budget_nano: int | None
+    monthly_budget_nano: int | None
     may_share: bool | None
     may_probe: bool | None
     may_rerun: bool | None
@@ -47,8 +75,15 @@ class LimitsInForce(Result):
 
     max_open: int
     requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    """Tokens of prompts that the prefix cache does not hold."""
+    output_tokens_per_minute: int | None
     tokens_per_day: int | None
     """Tokens of all kinds on one day of UTC. A request that begins below it may end above it."""
+    daily_budget_nano: int | None
+    """Billionths of a unit of each currency, on one day of UTC. No request begins that might go beyond it."""
+    monthly_budget_nano: int | None
+    """The same in one month of UTC."""
     may_share: bool
     may_probe: bool
     may_rerun: bool

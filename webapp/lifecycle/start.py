@@ -15,6 +15,7 @@ from inference.logs.request import name_request
 from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle import dispatch
+from webapp.limits.taking import give_back
 from webapp.requests import services
 from webapp.requests.models import Request
 
@@ -83,6 +84,7 @@ def take_back(request: Request) -> None:
     The row goes first: a watchdog carries on a request that has a row and no log.
     """
     Request.objects.filter(pk=request.pk).delete()
+    give_back([request.pk])
     with suppress(RedisError):
         services.event_log().forget(request.pk)
         services.leases().end(request.pk)

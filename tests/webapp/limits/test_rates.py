@@ -166,9 +166,7 @@ print(sum(rates.take(buckets, {f"{name}-{n}": [1, 1]}).is_taken for n in range(n
 """
 
 
-def test_four_processes_take_exactly_the_limit(
-    redis_url: str, redis_client: redis.Redis, rates: Rates
-) -> None:
+def test_four_processes_take_exactly_the_limit(redis_url: str, redis_client: redis.Redis, rates: Rates) -> None:
     start = [sys.executable, "-c", _SENDER, redis_url]
     senders = [subprocess.Popen([*start, str(each), "400"], stdout=subprocess.PIPE, text=True) for each in range(4)]
     before = rates.levels([ONE])[0].now_ms
