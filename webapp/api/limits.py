@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.http import HttpRequest
@@ -93,7 +95,7 @@ class LimitsInForce(Result):
 
 def change_user_limits(request: HttpRequest, target_id: int, body: LimitsBody) -> RuleValues:
     """Set a user's own limits and flags. 403 `forbidden`, also for a superuser's limits without being one."""
-    operator = _checked(request)
+    operator = checked_changer(request)
     found = find_user(target_id)
     check_rank(operator, found)
     return _changed(found, found, body)
@@ -101,7 +103,7 @@ def change_user_limits(request: HttpRequest, target_id: int, body: LimitsBody) -
 
 def change_group_limits(request: HttpRequest, group_id: int, body: LimitsBody) -> RuleValues:
     """Set the limits and flags of a group's members. 403 `forbidden`, also where one is a superuser."""
-    operator = _checked(request)
+    operator = checked_changer(request)
     found = Group.objects.filter(pk=group_id).first()
     if found is None:
         raise not_found("group")
@@ -112,7 +114,7 @@ def change_group_limits(request: HttpRequest, group_id: int, body: LimitsBody) -
 
 def change_site_limits(request: HttpRequest, body: LimitsBody) -> RuleValues:
     """Set the limits and flags of all users for whom no other rule decides. 403 `forbidden`."""
-    _checked(request)
+    checked_changer(request)
     return _changed(None, None, body)
 
 
@@ -139,13 +141,14 @@ def in_force(found: Effective) -> LimitsInForce:
     return LimitsInForce(**named, sources={name: str(source) for name, source in found.sources.items()})
 
 
-def _checked(request: HttpRequest) -> User:
+def checked_changer(request: HttpRequest) -> User:
+    """The operator, who may change rules. Raises ApiError."""
     return checked_operator(request, CHANGE, "Only operators with the permission to change rules set limits.")
 
 
 def _changed(subject: Subject, entry_of: User | Group | None, body: LimitsBody) -> RuleValues:
     """entry_of: the row that the audit log names; None: the site's own rule."""
-    _check(body)
+    check_amounts(body, AMOUNTS)
     after = {name: getattr(body, name) for name in (*AMOUNTS, *FLAGS)}
     with transaction.atomic():
         rule, before = rules.change(subject, **after)
@@ -156,10 +159,11 @@ def _changed(subject: Subject, entry_of: User | Group | None, body: LimitsBody) 
     return values_of(rule)
 
 
-def _check(body: LimitsBody) -> None:
+def check_amounts(body: Body, names: Iterable[str]) -> None:
+    """Raises ApiError where an amount is out of its range."""
     wrong = []
-    for name, most in _RANGES.items():
-        value = getattr(body, name)
+    for name in names:
+        value, most = getattr(body, name), _RANGES[name]
         if value is not None and not 1 <= value <= most:
             advice = " To let a user send nothing, stop the user." if value < 1 else ""
             wrong.append(ApiError(400, "invalid", f"{_WORDS[name]} must be 1 to {most:,}.{advice}", name))

@@ -88,6 +88,12 @@ def num_free(user_id: int, model: str) -> int:
     return room.num_free([NOTHING] * room.effective.max_open)
 
 
+def limits_now(user_id: int, model: str) -> Limits:
+    """The state of each limit that the database counts."""
+    room = room_of(user_id, model)
+    return (*(_places_limit(each, each.num_free, 0) for each in room.places), *room.limits(0, [NOTHING]))
+
+
 def _room(user_id: int, model: str) -> Room:
     lock_user(user_id)
     return room_of(user_id, model, is_locked=connection.features.has_select_for_update)
@@ -113,17 +119,18 @@ def _check_shared(places: Places, num_new: int) -> None:
 
 
 def _places_limits(places: Places, num_new: int) -> list[Limit]:
-    return [
-        Limit(
-            name="concurrency",
-            subject=places.scope.kind,
-            limit=places.most,
-            remaining=places.num_free - before,
-            num_taken=1,
-            refill_per_s=0.0,
-        )
-        for before in range(num_new)
-    ]
+    return [_places_limit(places, places.num_free - before, 1) for before in range(num_new)]
+
+
+def _places_limit(places: Places, remaining: int, taken: int) -> Limit:
+    return Limit(
+        name="concurrency",
+        subject=places.scope.kind,
+        limit=places.most,
+        remaining=remaining,
+        num_taken=taken,
+        refill_per_s=0.0,
+    )
 
 
 def concurrency_limits(num_free: int, num_new: int, max_open: int = MAX_IN_FLIGHT) -> list[Limit]:

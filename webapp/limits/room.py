@@ -22,7 +22,8 @@ from webapp.limits.effective import Effective
 from webapp.limits.models import Reservation
 from webapp.limits.refusal import day_used_up, forms_too_complex, sending_stopped
 from webapp.limits.rules import effective_of
-from webapp.limits.scopes import Scope, scopes_of, shared_rules
+from webapp.limits.scopes import Scope, scopes_of
+from webapp.limits.shared import shared_rules
 from webapp.requests.models import Request
 from webapp.usage.models import UsageRecord, UserSum
 

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from django.contrib.auth.models import Group
-from django.db.models import Q, QuerySet
-
 from webapp.limits.effective import Effective
 from webapp.limits.models import SharedRule
 from webapp.limits.rates import Bucket, Kind
@@ -46,14 +43,6 @@ class Scope:
 def scopes_of(user_id: int, effective: Effective, rules: Sequence[SharedRule]) -> list[Scope]:
     """Return the user's scope, then those of the shared rules."""
     return [Scope("user", f"user:{user_id}", effective, user_id=user_id), *map(_scope_of, rules)]
-
-
-def shared_rules(user_id: int, model: str) -> QuerySet[SharedRule]:
-    """Shared rules that concern a user's request to a model, in the order in which they are locked."""
-    by_model = Q(model="") | Q(model=model)
-    by_user = Q(user=None) | Q(user_id=user_id)
-    by_group = Q(group=None) | Q(group__in=Group.objects.filter(user=user_id))
-    return SharedRule.objects.filter(by_model, by_user, by_group).order_by("pk")
 
 
 def _scope_of(rule: SharedRule) -> Scope:

@@ -18,7 +18,8 @@ from webapp.limits.charge import Charge, usage_of, used_of
 from webapp.limits.rates import Bucket, Level, rates
 from webapp.limits.refusal import too_fast
 from webapp.limits.rules import effective_of
-from webapp.limits.scopes import Subject, scopes_of, shared_rules
+from webapp.limits.scopes import Subject, scopes_of
+from webapp.limits.shared import shared_rules
 from webapp.requests.models import Request
 
 
