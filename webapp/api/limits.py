@@ -46,15 +46,15 @@ class LimitsBody(Body):
 
     max_open: int | None
     requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    output_tokens_per_minute: int | None
     tokens_per_day: int | None
+    daily_budget_nano: int | None
+    """In billionths of a unit of each currency, on one day of UTC."""
+    monthly_budget_nano: int | None
     may_share: bool | None
     may_probe: bool | None
     may_rerun: bool | None
-    input_tokens_per_minute: int | None = None
-    output_tokens_per_minute: int | None = None
-    daily_budget_nano: int | None = None
-    """In billionths of a unit of each currency, on one day of UTC."""
-    monthly_budget_nano: int | None = None
 
 
 class RuleValues(Result):
