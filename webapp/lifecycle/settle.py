@@ -106,10 +106,14 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
         # If the process dies before this, readers still have the saved trace, which has these events too.
         transaction.on_commit(lambda: log.append(request.id, last, request.attempt, known, is_next=True), robust=True)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
-    # Before the lease ends: if the process dies in between, the watchdog does it.
-    transaction.on_commit(lambda: correct(request.id), robust=True)
-    transaction.on_commit(lambda: services.leases().end(request.id), robust=True)
+    transaction.on_commit(lambda: leave(request.id), robust=True)
     transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
+
+
+def leave(request_id: str) -> None:
+    """Correct the rates of a settled request, then end its lease: until that is done, the watchdog repeats it."""
+    correct(request_id)
+    services.leases().end(request_id)
 
 
 def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
