@@ -1,6 +1,6 @@
 /** The message at the gateway: its text, the limits that let it pass, and the safety scores beside their thresholds. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
-import { count, counted, duration } from "../../trace/format";
+import { counted, duration } from "../../trace/format";
 import { amountText } from "../../trace/limits";
 import { messageLength } from "../../trace/context/reading";
 import { categoryWords } from "../../trace/words/safety-words";
