@@ -26,6 +26,7 @@ it("warns of a budget that nears its end, and says when it is used up", () => {
 it("says when a limit is full again, unless it is", () => {
   expect(resetText(BUDGET)).toContain("full again on ");
   expect(resetText({ ...BUDGET, remaining: BUDGET.limit })).toBe("");
+  expect(resetText({ ...BUDGET, name: "requests", currency: "", refill_per_s: 10 })).toBe("");
 });
 
 it("names whose requests share a rule", () => {

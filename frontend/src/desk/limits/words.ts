@@ -3,9 +3,9 @@ import type { LimitNow, SharedLimits } from "../../protocol/api";
 import type { Limit } from "../../protocol/events";
 import { amountText, LIMIT_NAMES, sharedText } from "../../trace/limits";
 
-/** When a limit that is not full is full again. */
-export function resetText({ limit, remaining, reset_unix_us: reset }: Limit): string {
-  if (reset == null || remaining >= limit) return "";
+/** When a limit that is not full begins anew; empty where it fills within a minute. */
+export function resetText({ limit, remaining, reset_unix_us: reset, refill_per_s: rate }: Limit): string {
+  if (reset == null || rate || remaining >= limit) return "";
   const form: Intl.DateTimeFormatOptions = {
     month: "short",
     day: "numeric",
