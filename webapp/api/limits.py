@@ -18,7 +18,8 @@ from webapp.limits.models import AMOUNTS, FLAGS, Rule
 from webapp.limits.rules import Subject
 
 CHANGE = "limits.change_rule"
-MAX_TOKENS_PER_MINUTE = 100_000_000
+MAX_TOKENS_PER_MINUTE = 50_000_000
+"""Its refill a second stays below what a trace file may hold."""
 MAX_BUDGET_NANO = 10**15
 """A million of a currency's unit: figures stay whole in JavaScript."""
 _RANGES = {

@@ -63,7 +63,8 @@ def regenerate(
 ) -> Answer[Started]:
     """Answer the same message again. The id is that of an answer. 409 `answer_open`, `model_unavailable`.
 
-    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`; 403 `sending_stopped`.
+    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`;
+    403 `sending_stopped`.
     """
     answer = Message.objects.filter(
         pk=message_id, conversation__user_id=user_id(request), role=Message.Role.ASSISTANT, parent__isnull=False
@@ -86,7 +87,8 @@ def fork(
 
     400 `unknown_position`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`; 409 `imported`,
     `no_conversation`, `no_prompt`, `other_model`, `model_unavailable`, `window_full`, `trace_unreadable`;
-    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`; 403 `sending_stopped`.
+    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`;
+    403 `sending_stopped`.
     """
     parent = find(request, request_id)
     params = _fork_params(parent, body.params)

@@ -28,12 +28,12 @@ export const SHARED_AMOUNTS = {
   requests_per_minute: { name: "Requests a minute", most: 10_000, help: "1 to 10,000." },
   input_tokens_per_minute: {
     name: "Input tokens a minute",
-    most: 100_000_000,
+    most: 50_000_000,
     help: "Of prompts, without what the prefix cache holds.",
   },
   output_tokens_per_minute: {
     name: "Output tokens a minute",
-    most: 100_000_000,
+    most: 50_000_000,
     help: "A request reserves its max_tokens, and gives back what it does not write.",
   },
   daily_budget_nano: {
