@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -24,6 +24,13 @@ def audit_readers(checks: Checks, readers: Sequence[Reader]) -> None:
             checks.fail(
                 "a reader of %s has %d events, not these %d", reader.request_id, len(reader.events), len(events)
             )
+
+
+def audit_rates(checks: Checks, used: Mapping[str, Sequence[int]]) -> None:
+    """Check that what each settled request took was corrected once, by what it used."""
+    for request in Request.objects.exclude(finished_at=None):
+        if list(used.get(request.pk, ())) != [request.num_output_tokens]:
+            checks.fail("the rates of %s were corrected by %s", request.pk, used.get(request.pk))
 
 
 def audit(checks: Checks, is_calm: bool) -> list[str]:

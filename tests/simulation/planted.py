@@ -179,6 +179,17 @@ def no_new_lease(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Watch, "attend_all", lambda _: None)
 
 
+def lease_before_rates(patch: pytest.MonkeyPatch) -> None:
+    """The lease of a settled request ends before its rates are corrected."""
+
+    def leave(request_id: str) -> None:
+        settle.services.leases().end(request_id)
+        settle.correct(request_id)
+
+    patch.setattr(settle, "leave", leave)
+    patch.setattr(advance, "leave", leave)
+
+
 def skips_a_frame(patch: pytest.MonkeyPatch) -> None:
     """A reader that follows a log misses one frame in forty."""
     entries = Hub.entries
@@ -209,6 +220,7 @@ PLANTED: dict[str, Plant] = {
         stale_lease,
         no_second_report,
         no_new_lease,
+        lease_before_rates,
         skips_a_frame,
     )
 }

@@ -38,6 +38,28 @@ class Message:
 
 
 @dataclass
+class Takings:
+    """What open requests have taken from the rates: the twin of `webapp.limits.rates.Rates`."""
+
+    taken: set[str] = field(default_factory=set)
+    used: dict[str, list[int]] = field(default_factory=dict)
+    """Per request the output tokens of each correction."""
+
+    def correct(self, request_id: str, used: Callable[[str], int]) -> bool:
+        if request_id not in self.taken:
+            return False
+        self.taken.remove(request_id)
+        self.used.setdefault(request_id, []).append(used("output_tokens"))
+        return True
+
+    def give_back(self, request_id: str) -> bool:
+        return self.correct(request_id, lambda _: 0)
+
+    def copy(self) -> Takings:
+        return Takings(set(self.taken), {each: list(used) for each, used in self.used.items()})
+
+
+@dataclass
 class Stored:
     """All that Redis holds."""
 
@@ -50,11 +72,13 @@ class Stored:
     """Of the queues of generations."""
     recent: dict[str, list[str]] = field(default_factory=dict)
     """The workers of a user's last requests."""
+    rates: Takings = field(default_factory=Takings)
 
     def copy(self) -> Stored:
         queues = {name: list(messages) for name, messages in self.queues.items()}
         recent = {key: list(workers) for key, workers in self.recent.items()}
-        return Stored(self.log.copy(), self.leases.copy(), queues, dict(self.beats), set(self.names), recent)
+        rates = self.rates.copy()
+        return Stored(self.log.copy(), self.leases.copy(), queues, dict(self.beats), set(self.names), recent, rates)
 
 
 class Server:

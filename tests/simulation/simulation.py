@@ -20,7 +20,7 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from inference.worker import app as inference_app
 from inference.worker import generation, lease_keeper
-from tests.simulation.accounts import audit, audit_readers
+from tests.simulation.accounts import audit, audit_rates, audit_readers
 from tests.simulation.broker import Broker
 from tests.simulation.checks import Checks, Story, committed
 from tests.simulation.database import Database
@@ -38,6 +38,7 @@ from webapp.lifecycle import advance, dispatch, placement, tasks, watch
 from webapp.lifecycle import stop as stopping
 from webapp.lifecycle.start import Arrival, start
 from webapp.lifecycle.stop import stop
+from webapp.limits import taking
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
@@ -116,6 +117,7 @@ class Simulation:
         self._broker = broker = Broker(world, server, checks.sent)
         self._site_log = Wire(world, server, "log", _WEB_PATIENCE_S, self._seen)
         self._site_leases = Wire(world, server, "leases", _WEB_PATIENCE_S, self._seen)
+        self._site_rates = Wire(world, server, "rates", _WEB_PATIENCE_S, self._seen)
         worker_log = Wire(world, server, "log", _WORKER_PATIENCE_S, self._seen)
         self._fleet = fleet = Fleet(world, server)
         self._plant = Plant(world, server, broker, fleet, worker_log, self._site_leases, faults.engine)
@@ -131,6 +133,7 @@ class Simulation:
         patch.setattr(inference_app, "secrets", self.world)
         patch.setattr(services, "event_log", lambda: self._site_log)
         patch.setattr(services, "leases", lambda: self._site_leases)
+        patch.setattr(taking, "rates", lambda: self._site_rates)
         patch.setattr(tasks, "Preparation", preparation(world.pause))
         patch.setattr(watch, "Watch", partial(watch.Watch, world.monotonic))
         self._install_fleet(patch)
@@ -170,6 +173,8 @@ class Simulation:
             statuses = [] if self._checks.violation else audit(self._checks, self._faults.is_calm)
             if not self._checks.violation:
                 audit_readers(self._checks, self._web.readers)
+            if not self._checks.violation and not self._server.has_lost_data:
+                audit_rates(self._checks, self._server.stored.rates.used)
         finally:
             self._end()
         world = self.world
@@ -226,6 +231,7 @@ class Simulation:
             accepted_unix_us=unix_us(),
             input=MessagesInput((SourceMessage("user", question.text, "message:m"),)),
         )
+        self._server.stored.rates.taken.add(request_id)
         try:
             with transaction.atomic():
                 Request.objects.bulk_create([request])

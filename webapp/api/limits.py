@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.http import HttpRequest
@@ -16,8 +18,28 @@ from webapp.limits.models import AMOUNTS, FLAGS, Rule
 from webapp.limits.rules import Subject
 
 CHANGE = "limits.change_rule"
-_RANGES = {"max_open": 32, "requests_per_minute": 10_000, "tokens_per_day": 1_000_000_000_000}
-_WORDS = {"max_open": "Requests at once", "requests_per_minute": "Requests a minute", "tokens_per_day": "Tokens a day"}
+MAX_TOKENS_PER_MINUTE = 50_000_000
+"""Its refill a second stays below what a trace file may hold."""
+MAX_BUDGET_NANO = 10**15
+"""A million of a currency's unit: figures stay whole in JavaScript."""
+_RANGES = {
+    "max_open": 32,
+    "requests_per_minute": 10_000,
+    "input_tokens_per_minute": MAX_TOKENS_PER_MINUTE,
+    "output_tokens_per_minute": MAX_TOKENS_PER_MINUTE,
+    "tokens_per_day": 1_000_000_000_000,
+    "daily_budget_nano": MAX_BUDGET_NANO,
+    "monthly_budget_nano": MAX_BUDGET_NANO,
+}
+_WORDS = {
+    "max_open": "Requests at once",
+    "requests_per_minute": "Requests a minute",
+    "input_tokens_per_minute": "Input tokens a minute",
+    "output_tokens_per_minute": "Output tokens a minute",
+    "tokens_per_day": "Tokens a day",
+    "daily_budget_nano": "The budget of a day, in billionths,",
+    "monthly_budget_nano": "The budget of a month, in billionths,",
+}
 
 
 class LimitsBody(Body):
@@ -25,7 +47,12 @@ class LimitsBody(Body):
 
     max_open: int | None
     requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    output_tokens_per_minute: int | None
     tokens_per_day: int | None
+    daily_budget_nano: int | None
+    """In billionths of a unit of each currency, on one day of UTC."""
+    monthly_budget_nano: int | None
     may_share: bool | None
     may_probe: bool | None
     may_rerun: bool | None
@@ -36,7 +63,11 @@ class RuleValues(Result):
 
     max_open: int | None
     requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    output_tokens_per_minute: int | None
     tokens_per_day: int | None
+    daily_budget_nano: int | None
+    monthly_budget_nano: int | None
     may_share: bool | None
     may_probe: bool | None
     may_rerun: bool | None
@@ -47,8 +78,15 @@ class LimitsInForce(Result):
 
     max_open: int
     requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    """Tokens of prompts that the prefix cache does not hold."""
+    output_tokens_per_minute: int | None
     tokens_per_day: int | None
     """Tokens of all kinds on one day of UTC. A request that begins below it may end above it."""
+    daily_budget_nano: int | None
+    """Billionths of a unit of each currency, on one day of UTC. No request begins that might go beyond it."""
+    monthly_budget_nano: int | None
+    """The same in one month of UTC."""
     may_share: bool
     may_probe: bool
     may_rerun: bool
@@ -58,7 +96,7 @@ class LimitsInForce(Result):
 
 def change_user_limits(request: HttpRequest, target_id: int, body: LimitsBody) -> RuleValues:
     """Set a user's own limits and flags. 403 `forbidden`, also for a superuser's limits without being one."""
-    operator = _checked(request)
+    operator = checked_changer(request)
     found = find_user(target_id)
     check_rank(operator, found)
     return _changed(found, found, body)
@@ -66,7 +104,7 @@ def change_user_limits(request: HttpRequest, target_id: int, body: LimitsBody) -
 
 def change_group_limits(request: HttpRequest, group_id: int, body: LimitsBody) -> RuleValues:
     """Set the limits and flags of a group's members. 403 `forbidden`, also where one is a superuser."""
-    operator = _checked(request)
+    operator = checked_changer(request)
     found = Group.objects.filter(pk=group_id).first()
     if found is None:
         raise not_found("group")
@@ -77,7 +115,7 @@ def change_group_limits(request: HttpRequest, group_id: int, body: LimitsBody) -
 
 def change_site_limits(request: HttpRequest, body: LimitsBody) -> RuleValues:
     """Set the limits and flags of all users for whom no other rule decides. 403 `forbidden`."""
-    _checked(request)
+    checked_changer(request)
     return _changed(None, None, body)
 
 
@@ -104,13 +142,14 @@ def in_force(found: Effective) -> LimitsInForce:
     return LimitsInForce(**named, sources={name: str(source) for name, source in found.sources.items()})
 
 
-def _checked(request: HttpRequest) -> User:
+def checked_changer(request: HttpRequest) -> User:
+    """The operator, who may change rules. Raises ApiError."""
     return checked_operator(request, CHANGE, "Only operators with the permission to change rules set limits.")
 
 
 def _changed(subject: Subject, entry_of: User | Group | None, body: LimitsBody) -> RuleValues:
     """entry_of: the row that the audit log names; None: the site's own rule."""
-    _check(body)
+    check_amounts(body, AMOUNTS)
     after = {name: getattr(body, name) for name in (*AMOUNTS, *FLAGS)}
     with transaction.atomic():
         rule, before = rules.change(subject, **after)
@@ -121,10 +160,11 @@ def _changed(subject: Subject, entry_of: User | Group | None, body: LimitsBody) 
     return values_of(rule)
 
 
-def _check(body: LimitsBody) -> None:
+def check_amounts(body: Body, names: Iterable[str]) -> None:
+    """Raises ApiError where an amount is out of its range."""
     wrong = []
-    for name, most in _RANGES.items():
-        value = getattr(body, name)
+    for name in names:
+        value, most = getattr(body, name), _RANGES[name]
         if value is not None and not 1 <= value <= most:
             advice = " To let a user send nothing, stop the user." if value < 1 else ""
             wrong.append(ApiError(400, "invalid", f"{_WORDS[name]} must be 1 to {most:,}.{advice}", name))

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
+from redis.exceptions import RedisError
 
 from webapp.accounts.owners import owners_by_group
 from webapp.api.limits import LimitsInForce, RuleValues, check_rank, find_user, in_force, values_of
@@ -23,6 +24,7 @@ from webapp.lifecycle.stop import stop_all as stop_requests
 from webapp.limits import rules
 from webapp.limits.models import Rule
 from webapp.limits.room import room_of
+from webapp.limits.taking import levels_of
 from webapp.privacy.block import is_erased
 from webapp.requests.models import Request
 from webapp.reruns.advance import stop_all as stop_sets
@@ -111,7 +113,7 @@ class PersonState(Result):
     num_open: int
     """Requests that are open now."""
     left_this_minute: int | None
-    """Requests that the rate allows now; null: there is no rate."""
+    """Requests that the rates allow now; null: there is no rate, or Redis cannot be reached."""
     tokens_today: int | None
     """Tokens of today in UTC; null: they have no limit."""
     requests: list[UsedRequest]
@@ -156,7 +158,7 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
     reader, found, period = _check_reader(request), find_user(target_id), period_of(query)
     chosen = Filter(user_ids=(found.pk,))
     effective = rules.effective_of(found.pk)
-    room = room_of(found.pk, effective)
+    room = room_of(found.pk, model="")
     reading = reader_of(reader)
     listed = listing(period, chosen, Slot(), "newest", {found.pk: found.username}, reading)
     return PersonState(
@@ -168,10 +170,18 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
         limits=in_force(effective),
         own_limits=values_of(rules.rule_of(found)),
         num_open=Request.objects.filter(user_id=found.pk, finished_at=None).count(),
-        left_this_minute=room.bucket.remaining if room.bucket else None,
+        left_this_minute=_left_this_minute(found.pk),
         tokens_today=room.tokens_today,
         requests=listed.requests,
     )
+
+
+def _left_this_minute(user_id: int) -> int | None:
+    try:
+        levels = levels_of(user_id, model="")
+    except RedisError:
+        return None
+    return min((limit.remaining for limit in levels if limit.name == "requests"), default=None)
 
 
 def stop_person(request: HttpRequest, target_id: int, body: StopBody) -> Stopped:

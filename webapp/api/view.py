@@ -98,7 +98,7 @@ def refusal_of(error: Exception) -> ApiError | None:
         case TooManyOpen():
             return errors.too_many_open(str(error))
         case Refused():
-            status = 429 if error.code in ("rate_limited", "day_used_up", "overloaded") else 403
+            status = 429 if error.code in ("rate_limited", "day_used_up", "budget_used_up", "overloaded") else 403
             return ApiError(status, error.code, str(error), retry_after_s=error.retry_after_s)
         case AnswerOpen():
             message = "The answer before this message is not complete. Wait for its end or stop it, then send."

@@ -11,6 +11,7 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from webapp.keys.keys import check_scope
 from webapp.keys.models import Feature
+from webapp.lifecycle.admission import Limits
 from webapp.lifecycle.begin import begin as begin_requests
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import Key, once
@@ -53,6 +54,8 @@ class Begun:
     requests: list[Request]
     is_repeat: bool
     """An earlier call under the same Idempotency-Key began them."""
+    limits: Limits = ()
+    """The state of each limit before the last of them; empty for a repeat."""
 
 
 def begin(
@@ -70,13 +73,15 @@ def begin(
     """
     check_scope(arrival.api_key, feature, call.model)
 
+    limits: list[Limits] = []
+
     def work() -> list[Request]:
         requests = [_request(call, *each, user_id, arrival) for each in zip(call.inputs, call.params, strict=True)]
-        begin_requests(requests, call.params, arrival, key, save=lambda: save(requests))
+        limits.extend(begin_requests(requests, call.params, arrival, key, save=lambda: save(requests)))
         return requests
 
     done = once(key, work, _found)
-    return Begun(done.made, done.is_repeat)
+    return Begun(done.made, done.is_repeat, limits[-1] if limits else ())
 
 
 def _found(ids: list[str]) -> list[Request] | None:

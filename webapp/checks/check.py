@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from django.db import transaction
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.failures import SERVICE_STOPPED
@@ -22,7 +23,9 @@ from webapp.checks.workers import Workers, workers_of
 from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.admission import Limits, TooManyOpen, admit
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
+from webapp.limits.charge import Charge, charges_of
 from webapp.limits.refusal import Refused
+from webapp.limits.taking import take_rates
 from webapp.registry.models import RegisteredModel
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
@@ -130,7 +133,7 @@ def _overdue(row: RegisteredModel, found: Workers) -> str | None:
 def _begin(row: RegisteredModel) -> None:
     """Send the test generation, once, as the operator who asked for it."""
     try:
-        request, limits = _saved_request(row.pk)
+        request, charge, limits = _saved_request(row.pk)
     except TooManyOpen:
         return  # the next look tries again
     except (Refused, _NoChecker) as error:
@@ -140,8 +143,9 @@ def _begin(row: RegisteredModel) -> None:
         return  # another process has begun it
     arrival = Arrival(received_unix_us=request.accepted_unix_us, surface=SURFACE)
     try:
-        start(request, PARAMS, arrival, limits)
-    except QueueUnavailable as error:
+        (rates,) = take_rates([request], [charge])
+        start(request, PARAMS, arrival, (*limits, *rates))
+    except (QueueUnavailable, Refused, RedisError) as error:
         logger.warning("the check of %s waits on: %s", row.pk, error)
         RegisteredModel.objects.filter(pk=row.pk, check_request_id=request.pk).update(check_request_id="")
         take_back(request)
@@ -152,12 +156,11 @@ class _NoChecker(Exception):
 
 
 @transaction.atomic
-def _saved_request(model: str) -> tuple[Request, Limits]:
+def _saved_request(model: str) -> tuple[Request, Charge, Limits]:
     """Raises Refused, _NoChecker, DoesNotExist."""
     row = RegisteredModel.objects.select_for_update().get(pk=model, state=State.CHECKING, check_request_id="")
     if row.checker_id is None:
         raise _NoChecker("The account of the operator who asked for the check is gone.")
-    (limits,) = admit(row.checker_id, 1, is_stepped=False)
     request = Request(
         user_id=row.checker_id,
         surface=SURFACE,
@@ -167,10 +170,12 @@ def _saved_request(model: str) -> tuple[Request, Limits]:
         params=msgspec.to_builtins(PARAMS),
         accepted_unix_us=unix_us(),
     )
+    (charge,) = charges_of([request], [PARAMS])
+    (limits,) = admit([request], [charge], is_stepped=False)
     request.save(force_insert=True)
     row.check_request_id = request.pk
     row.save()
-    return request, limits
+    return request, charge, limits
 
 
 @transaction.atomic

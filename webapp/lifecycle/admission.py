@@ -5,17 +5,18 @@ Knows nothing of how one starts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from django.contrib.auth import get_user_model
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import QuerySet
 
 from inference.protocol.events import Limit
 from webapp.lifecycle.placement import num_places
+from webapp.limits.charge import NOTHING, Charge
 from webapp.limits.refusal import Refused
-from webapp.limits.room import Room, room_of, take
-from webapp.limits.rules import effective_of
+from webapp.limits.room import Places, Room, reserve, room_of
+from webapp.limits.taking import take_rates
 from webapp.requests.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 from webapp.requests.workers import PLACES_OF_ONE
 
@@ -54,70 +55,92 @@ Limits = tuple[Limit, ...]
 """State of each limit before one request."""
 
 
-def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limits]:
+def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bool) -> list[Limits]:
     """Reserve room for new requests, in the transaction that creates them; return each one's state of the limits.
 
-    Raises Refused when they do not all fit.
+    All are of one user and one model. Raises Refused when they do not all fit. The rates have their own place
+    (`webapp.limits.taking`).
     """
-    found = _standing(user_id)
-    found.room.check(num_new)
-    limits = found.limits(num_new)
+    user_id, num_new = requests[0].user_id, len(requests)
+    room = _room(user_id, requests[0].model)
+    room.check()
+    limits = _limits(room, charges)
     if is_stepped and _open(user_id).filter(input__is_stepped=True).count() + num_new > MAX_STEPPED:
         few = f"At most {MAX_STEPPED} answers may be open in step mode."
         raise TooManyOpen(f"{few} Let one run to its end, or stop one.")
-    take(user_id, found.room, num_new)
+    room.check_budgets(charges)
+    reserve(requests, charges, room)
     return limits
 
 
-def admit_without_request(user_id: int) -> None:
-    """Take one request from the user's rates, for work that leaves no request: an embedding. Raises Refused."""
-    with transaction.atomic():
-        lock_user(user_id)
-        room = room_of(user_id, effective_of(user_id))
-        room.check(1)
-        take(user_id, room, 1)
+def admit_without_request(user_id: int, model: str, num_tokens: int) -> None:
+    """Take one request and its input from the user's rates, for work that leaves no request: an embedding.
+
+    Raises Refused, RedisError.
+    """
+    room_of(user_id, model).check()
+    take_rates([Request(user_id=user_id, model=model)], [Charge(num_tokens, num_tokens, 0)])
 
 
-def admit_some(user_id: int, most: int) -> list[Limits]:
-    """As `admit`, for as many as fit; most: the number that is wanted."""
-    found = _standing(user_id)
-    num_new = max(0, min(most, found.num_free))
-    take(user_id, found.room, num_new)
-    return found.limits(num_new)
+def admit_some(requests: Sequence[Request], charges: Sequence[Charge]) -> list[Limits]:
+    """As `admit`, for as many as fit, from the first on."""
+    if not requests:
+        return []
+    room = _room(requests[0].user_id, requests[0].model)
+    fitting = charges[: room.num_free(charges)]
+    reserve(requests[: len(fitting)], fitting, room)
+    return _limits(room, fitting)
 
 
-def num_free(user_id: int) -> int:
-    """Requests that the user may still begin. Exact only after `lock_user` in the same transaction."""
-    return _standing_now(user_id).num_free
+def num_free(user_id: int, model: str) -> int:
+    """Open requests that the user may still begin, as far as the database counts."""
+    room = room_of(user_id, model)
+    return room.num_free([NOTHING] * room.effective.max_open)
 
 
-@dataclass(frozen=True)
-class _Standing:
-    """A user's open requests and rates."""
-
-    num_open: int
-    room: Room
-
-    @property
-    def num_free(self) -> int:
-        free = self.room.effective.max_open - self.num_open
-        by_rate = self.room.num_free()
-        return max(0, free if by_rate is None else min(free, by_rate))
-
-    def limits(self, num_new: int) -> list[Limits]:
-        """Raises TooManyOpen."""
-        most = self.room.effective.max_open
-        each = concurrency_limits(most - self.num_open, num_new, most)
-        return [(limit, *self.room.limits(before)) for before, limit in enumerate(each)]
+def limits_now(user_id: int, model: str) -> Limits:
+    """The state of each limit that the database counts."""
+    room = room_of(user_id, model)
+    return (*(_places_limit(each, each.num_free, 0) for each in room.places), *room.limits(0, [NOTHING]))
 
 
-def _standing(user_id: int) -> _Standing:
+def _room(user_id: int, model: str) -> Room:
     lock_user(user_id)
-    return _standing_now(user_id)
+    return room_of(user_id, model, is_locked=connection.features.has_select_for_update)
 
 
-def _standing_now(user_id: int) -> _Standing:
-    return _Standing(_open(user_id).count(), room_of(user_id, effective_of(user_id)))
+def _limits(room: Room, charges: Sequence[Charge]) -> list[Limits]:
+    """Raises TooManyOpen."""
+    num_new = len(charges)
+    own, *shared = room.places
+    each = concurrency_limits(own.most - own.num_open, num_new, own.most)
+    for places in shared:
+        _check_shared(places, num_new)
+    found = zip(each, *(_places_limits(places, num_new) for places in shared), strict=True)
+    return [(*limits, *room.limits(at, charges)) for at, limits in enumerate(found)]
+
+
+def _check_shared(places: Places, num_new: int) -> None:
+    if num_new > places.num_free:
+        told = {"group": "The members of your group have", "site": "All users together have"}
+        whose = told.get(places.scope.kind, "This model has")
+        message = f"{whose} {places.num_open} of {places.most} requests open. Wait for one to end."
+        raise TooManyOpen(message)
+
+
+def _places_limits(places: Places, num_new: int) -> list[Limit]:
+    return [_places_limit(places, places.num_free - before, 1) for before in range(num_new)]
+
+
+def _places_limit(places: Places, remaining: int, taken: int) -> Limit:
+    return Limit(
+        name="concurrency",
+        subject=places.scope.kind,
+        limit=places.most,
+        remaining=remaining,
+        num_taken=taken,
+        refill_per_s=0.0,
+    )
 
 
 def concurrency_limits(num_free: int, num_new: int, max_open: int = MAX_IN_FLIGHT) -> list[Limit]:

@@ -42,7 +42,7 @@ from inference.protocol.generations import last_number, latest
 from webapp.lifecycle import dispatch
 from webapp.lifecycle.generation_request import tokenizer_version
 from webapp.lifecycle.placement import unavailable
-from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, settle
+from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, leave, settle
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import suspect
@@ -98,7 +98,7 @@ def advance(request_id: str) -> None:
     """Carry on an open request whose next step is overdue. Raises RedisError, OperationalError, OSError."""
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is None:
-        services.leases().end(request_id)
+        leave(request_id)
         services.event_log().retire(request_id)  # a Redis that came back with it lets it expire again
         return
     frames = services.event_log().read(request_id)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from django.db import transaction
 
 from inference.protocol.request import SamplingParams
-from webapp.lifecycle.admission import admit, check_places
+from webapp.lifecycle.admission import Limits, admit, check_places
 from webapp.lifecycle.start import Arrival, start, take_back
+from webapp.limits.charge import Charge, charges_of
 from webapp.limits.refusal import Refused
+from webapp.limits.taking import give_back, take_rates
 from webapp.registry.offered import check_offered
 from webapp.requests.delivery import Key, claim, forget
 from webapp.requests.models import Request
@@ -27,25 +29,26 @@ def begin(
     ids: Sequence[str] = (),
     save: Callable[[], None] = lambda: None,
     undo: Callable[[], None] = lambda: None,
-) -> None:
-    """Begin requests of one user and one model. Raises NotOffered, Refused, QueueUnavailable, RedisError.
+) -> list[Limits]:
+    """Begin requests of one user and one model; return the state of the limits before each.
+
+    Raises NotOffered, Refused, QueueUnavailable, RedisError.
 
     ids: of the rows that the key stands for; without them the requests' own. save: saves other rows, in the
     transaction that saves the requests. undo: deletes them again, in the one that takes the requests back.
     """
-    user_id, model = requests[0].user_id, requests[0].model
+    model = requests[0].model
     ids = list(ids) or [request.pk for request in requests]
     check_offered(model)
+    charges = charges_of(requests, params)
     try:
         check_places(model, len(requests))
-        with transaction.atomic():
-            claim(key, ids)
-            limits = admit(user_id, len(requests), arrival.is_stepped)
-            Request.objects.bulk_create(requests)
-            save()
+        rates = take_rates(requests, charges)
+        counted = _save(requests, charges, arrival, lambda: claim(key, ids), save)
     except Refused as refused:
-        _record_refusals(requests, refused.code)
+        _record_refusals(requests, refused.cause)
         raise
+    limits = [(*own, *each) for own, each in zip(counted, rates, strict=True)]
     try:
         for request, each, limit in zip(requests, params, limits, strict=True):
             start(request, each, arrival, limit)
@@ -54,6 +57,27 @@ def begin(
         _take_back(requests, ids[0], undo)
         _record_refusals(requests, "queue_unavailable")
         raise
+    return limits
+
+
+def _save(
+    requests: Sequence[Request],
+    charges: Sequence[Charge],
+    arrival: Arrival,
+    claim_key: Callable[[], None],
+    save: Callable[[], None],
+) -> list[Limits]:
+    """Admit and save requests in one transaction; where it fails, give back what they took from the rates."""
+    try:
+        with transaction.atomic():
+            claim_key()
+            limits = admit(requests, charges, arrival.is_stepped)
+            Request.objects.bulk_create(requests)
+            save()
+    except BaseException:
+        give_back(request.pk for request in requests)
+        raise
+    return limits
 
 
 def _take_back(requests: Sequence[Request], first_id: str, undo: Callable[[], None]) -> None:

@@ -30,6 +30,8 @@ from inference.protocol.request import SamplingParams
 from webapp.billing.bill import UNPRICED, bill_event, post_bill
 from webapp.billing.models import LedgerEntry
 from webapp.lifecycle.turn_before import compare_with_turn_before
+from webapp.limits.budget import release
+from webapp.limits.taking import correct
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome, fold
@@ -98,14 +100,21 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
     record(request, outcome)
     request.save()
     store.save(request, frames, ready.packing)
+    release(request.id)
     # Last: from here on other settlements of the same hour wait for this one to commit.
     record_use(request, outcome, cost_of(entry))
     if last:
         # If the process dies before this, readers still have the saved trace, which has these events too.
         transaction.on_commit(lambda: log.append(request.id, last, request.attempt, known, is_next=True), robust=True)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
-    transaction.on_commit(lambda: services.leases().end(request.id), robust=True)
+    transaction.on_commit(lambda: leave(request.id), robust=True)
     transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
+
+
+def leave(request_id: str) -> None:
+    """Correct the rates of a settled request, then end its lease: until that is done, the watchdog repeats it."""
+    correct(request_id)
+    services.leases().end(request_id)
 
 
 def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:

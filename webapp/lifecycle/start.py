@@ -16,6 +16,7 @@ from inference.protocol.events import ClientTiming, GatewayChecked, Limit, Reque
 from inference.protocol.request import SamplingParams
 from webapp.keys.models import ApiKey
 from webapp.lifecycle import dispatch
+from webapp.limits.taking import give_back
 from webapp.requests import services
 from webapp.requests.models import Request
 
@@ -86,6 +87,7 @@ def take_back(request: Request) -> None:
     The row goes first: a watchdog carries on a request that has a row and no log.
     """
     Request.objects.filter(pk=request.pk).delete()
+    give_back([request.pk])
     with suppress(RedisError):
         services.event_log().forget(request.pk)
         services.leases().end(request.pk)

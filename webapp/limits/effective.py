@@ -22,7 +22,11 @@ class Values:
 
     max_open: int | None = None
     requests_per_minute: int | None = None
+    input_tokens_per_minute: int | None = None
+    output_tokens_per_minute: int | None = None
     tokens_per_day: int | None = None
+    daily_budget_nano: int | None = None
+    monthly_budget_nano: int | None = None
     may_share: bool | None = None
     may_probe: bool | None = None
     may_rerun: bool | None = None
@@ -41,7 +45,11 @@ class Effective:
 
     max_open: int
     requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    output_tokens_per_minute: int | None
     tokens_per_day: int | None
+    daily_budget_nano: int | None
+    monthly_budget_nano: int | None
     may_share: bool
     may_probe: bool
     may_rerun: bool

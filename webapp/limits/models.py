@@ -1,4 +1,4 @@
-"""An operator's rules for a user, a group or the whole site, and each user's place in the minute."""
+"""An operator's rules for a user, a group, the whole site or shared use, and the reservations of budgets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,39 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
 
-AMOUNTS = ("max_open", "requests_per_minute", "tokens_per_day")
+from webapp.requests.models import Request
+
+SHARED_AMOUNTS = (
+    "max_open",
+    "requests_per_minute",
+    "input_tokens_per_minute",
+    "output_tokens_per_minute",
+    "daily_budget_nano",
+    "monthly_budget_nano",
+)
+AMOUNTS = (*SHARED_AMOUNTS, "tokens_per_day")
 FLAGS = ("may_share", "may_probe", "may_rerun")
 
 
-class Rule(models.Model):
+class _Amounts(models.Model):
+    """Amounts that a rule may name. null: this rule does not say."""
+
+    max_open = models.PositiveIntegerField(null=True)
+    """Requests that may be open at once."""
+    requests_per_minute = models.PositiveIntegerField(null=True)
+    input_tokens_per_minute = models.PositiveIntegerField(null=True)
+    """Tokens of prompts; those that the prefix cache holds do not count."""
+    output_tokens_per_minute = models.PositiveIntegerField(null=True)
+    daily_budget_nano = models.PositiveBigIntegerField(null=True)
+    """Billionths of a unit of each currency, on one day of UTC."""
+    monthly_budget_nano = models.PositiveBigIntegerField(null=True)
+    """The same in one month of UTC."""
+
+    class Meta:
+        abstract = True
+
+
+class Rule(_Amounts):
     """What one user, the members of one group, or by default all users may do. null: this rule does not say."""
 
     user = models.OneToOneField(
@@ -20,9 +48,6 @@ class Rule(models.Model):
     )
     group = models.OneToOneField(Group, null=True, on_delete=models.CASCADE, related_name="limits_rule")
     is_site = models.BooleanField(default=False)
-    max_open = models.PositiveIntegerField(null=True)
-    """Requests that may be open at once."""
-    requests_per_minute = models.PositiveIntegerField(null=True)
     tokens_per_day = models.PositiveBigIntegerField(null=True)
     """Tokens of all kinds on one day of UTC."""
     may_share = models.BooleanField(null=True)
@@ -52,14 +77,28 @@ class Rule(models.Model):
         return self.group.name if self.group is not None else "the site"
 
 
-class Meter(models.Model):
-    """A user's use of the minute. Written under the user's lock only."""
+class SharedRule(_Amounts):
+    """Amounts that requests take from together: all of a model, of a group's members, or of the site.
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+")
-    full_at_unix_us = models.BigIntegerField(default=0)
-    """Moment at which the whole minute's requests are there again. See `webapp.limits.rate`."""
-    per_minute = models.PositiveIntegerField(default=1)
-    """The rate by which that moment was computed."""
+    With a model and a user it bounds that user's requests to the model.
+    """
+
+    subject = models.CharField(max_length=160, unique=True)
+    """`model:<id>`, `model:<id> user:<id>`, `group:<id>` or `site`: the name of its buckets."""
+    model = models.CharField(max_length=128, blank=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
 
     def __str__(self) -> str:
-        return f"{self.user_id}"
+        return self.subject
+
+
+class Reservation(models.Model):
+    """The most that an open request may cost. It counts until its request is settled, and goes with it."""
+
+    request = models.OneToOneField(Request, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    nano = models.PositiveBigIntegerField()
+    currency = models.CharField(max_length=3)
+
+    def __str__(self) -> str:
+        return self.request_id

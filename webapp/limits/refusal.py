@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from inference.protocol.events import Limit
+from webapp.limits.rates import Taking
+
 
 class Refused(Exception):
     """A limit, a flag or a stop stands against it."""
 
-    def __init__(self, code: str, message: str, retry_after_s: int = 0) -> None:
+    def __init__(self, code: str, message: str, retry_after_s: int = 0, limit: str = "") -> None:
         super().__init__(message)
         self.code = code
-        """Stable word, for programs and for the record of use."""
+        """Stable word, for programs."""
         self.retry_after_s = retry_after_s
         """0: waiting does not help."""
+        self.limit = limit
+        """Name of the limit where several have the same code."""
+        self.limits: tuple[Limit, ...] = ()
+        """The state of all rates, where one of them refuses."""
+
+    @property
+    def cause(self) -> str:
+        """The word for the record of use."""
+        return f"{self.code}:{self.limit}" if self.limit else self.code
 
 
 def sending_stopped(reason: str) -> Refused:
@@ -19,18 +33,66 @@ def sending_stopped(reason: str) -> Refused:
     return Refused("sending_stopped", f"An operator has stopped your sending{because}. Ask the operator to undo it.")
 
 
-def too_fast(per_minute: int, num_new: int, wait_s: int) -> Refused:
-    limit = f"{per_minute} request{'' if per_minute == 1 else 's'} a minute"
-    if num_new > per_minute:
-        return Refused("rate_limited", f"You asked for {num_new} answers; your limit is {limit}. Ask for fewer.")
-    return Refused("rate_limited", f"You have reached your limit of {limit}. Try again in {wait_s} s.", wait_s)
+_OWNERS = {
+    "user": "your limit",
+    "key": "the limit of your key",
+    "group": "the limit of your group's members together",
+    "model": "the limit of this model",
+    "site": "the limit of all users together",
+}
+_UNITS = {"requests": "request", "input_tokens": "input token", "output_tokens": "output token"}
+
+
+def too_fast(taking: Taking, totals: Sequence[int], subjects: Sequence[str]) -> Refused:
+    """The refusal by the rate that needs the longest wait, or that never lets so much through."""
+    waits = [level.wait_ms(total) for level, total in zip(taking.levels, totals, strict=True)]
+    never = [at for at, wait in enumerate(waits) if wait is None]
+    at = never[0] if never else max(range(len(waits)), key=lambda each: waits[each] or 0)
+    level, owner = taking.levels[at], _OWNERS[subjects[at]]
+    limit, kind = level.bucket.limit, level.bucket.kind
+    rate = f"{limit:,} {_UNITS[kind]}{'' if limit == 1 else 's'} a minute"
+    wait_ms = waits[at]
+    if wait_ms is None:
+        asked = f"{totals[at]:,} answers" if kind == "requests" else f"some {totals[at]:,} {_UNITS[kind]}s"
+        advice = "Ask for fewer." if kind == "requests" else "Send a shorter conversation, or ask for fewer answers."
+        return Refused("rate_limited", f"You asked for {asked}; {owner} is {rate}. {advice}", limit=kind)
+    wait_s = max(1, -(-wait_ms // 1000))
+    return Refused("rate_limited", f"You have reached {owner} of {rate}. Try again in {wait_s} s.", wait_s, kind)
+
+
+def budget_used_up(name: str, subject: str, nanos: tuple[int, int, int], currency: str, wait_s: int) -> Refused:
+    """nanos: the budget, what is left of it, and the highest cost of what is asked for."""
+    limit, remaining, asked = (_money(nano, currency) for nano in nanos)
+    owner = _OWNERS[subject].replace("limit", "daily budget" if name == "daily_budget" else "monthly budget")
+    left = f"{remaining} of {owner} of {limit} is left, and this may cost up to {asked}."
+    if not wait_s:
+        advice = "Ask for shorter or fewer answers."
+    elif wait_s < 60:
+        advice = f"Open requests reserve a part. Try again in {wait_s} s, or ask for shorter answers."
+    else:
+        period = "day" if name == "daily_budget" else "month"
+        advice = f"Ask for shorter answers, or try again in {_time(wait_s)}, when a new {period} begins."
+    return Refused("budget_used_up", f"{left[0].upper()}{left[1:]} {advice}", wait_s, name)
+
+
+def _money(nano: int, currency: str) -> str:
+    """To the thousandth of a cent: small budgets of a small model need it."""
+    return f"{nano / 1e9:,.5f} {currency}"
 
 
 def day_used_up(limit: int, used: int, wait_s: int) -> Refused:
-    hours, minutes = divmod(-(-wait_s // 60), 60)
-    when = f"{hours} h {minutes} min" if hours else f"{minutes} min"
-    message = f"You have used {used:,} of your {limit:,} tokens for today. Try again in {when}, at midnight UTC."
+    message = (
+        f"You have used {used:,} of your {limit:,} tokens for today. Try again in {_time(wait_s)}, at midnight UTC."
+    )
     return Refused("day_used_up", message, wait_s)
+
+
+def _time(wait_s: int) -> str:
+    days, rest = divmod(-(-wait_s // 60), 1440)
+    hours, minutes = divmod(rest, 60)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def forms_too_complex(num: int, wait_s: int) -> Refused:

@@ -1,24 +1,30 @@
-"""A user's room for requests under the rates: how many fit, and what they take. Call it under the user's lock.
+"""A user's room for requests under the limits that the database counts. Call it under the user's lock.
 
-The lock makes it exact: no other transaction of the user reads or writes in between. The state is in the database, so
-it needs no Redis, and a transaction that fails takes nothing.
+The lock makes it exact: no other transaction of the user reads or writes in between. Shared rules have locks of their
+own. A transaction that fails takes nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import Sum
 from django.utils import timezone
 
-from inference.eventlog.clock import unix_us
 from inference.protocol.events import Limit
 from webapp.billing.bill import KINDS
+from webapp.billing.book import PriceSet
+from webapp.limits.budget import Budget, budgets_of
+from webapp.limits.charge import Charge, prices_now
 from webapp.limits.effective import Effective
-from webapp.limits.models import Meter
-from webapp.limits.rate import Bucket
-from webapp.limits.refusal import day_used_up, forms_too_complex, sending_stopped, too_fast
+from webapp.limits.models import Reservation
+from webapp.limits.refusal import day_used_up, forms_too_complex, sending_stopped
+from webapp.limits.rules import effective_of
+from webapp.limits.scopes import Scope, scopes_of
+from webapp.limits.shared import shared_rules
+from webapp.requests.models import Request
 from webapp.usage.models import UsageRecord, UserSum
 
 _S = 1_000_000
@@ -28,19 +34,35 @@ TOO_COMPLEX_TIME = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
+class Places:
+    """The open requests of one subject at one moment."""
+
+    scope: Scope
+    most: int
+    num_open: int
+
+    @property
+    def num_free(self) -> int:
+        return max(0, self.most - self.num_open)
+
+
+@dataclass(frozen=True)
 class Room:
-    """The state of a user's rates at one moment."""
+    """The state of the limits that the database counts, for one user's requests to one model."""
 
     effective: Effective
-    bucket: Bucket | None
-    """None: requests have no rate."""
+    places: list[Places]
+    """The user's own first."""
+    budgets: list[Budget]
+    prices: PriceSet | None
+    """None: nothing is priced, or no budget concerns it."""
     tokens_today: int | None
     """Tokens of the requests that ended today in UTC; null: tokens have no limit."""
     forms_wait_s: int = 0
     """Time until the user may send again after answers whose form was too complex."""
 
-    def check(self, num_new: int) -> None:
-        """Raises Refused unless so many requests fit."""
+    def check(self) -> None:
+        """Raises Refused where the user may send nothing now."""
         if self.effective.stop_reason is not None:
             raise sending_stopped(self.effective.stop_reason)
         limit = self.effective.tokens_per_day
@@ -48,46 +70,68 @@ class Room:
             raise day_used_up(limit, self.tokens_today, _s_to_midnight())
         if self.forms_wait_s:
             raise forms_too_complex(MAX_TOO_COMPLEX, self.forms_wait_s)
-        if self.bucket is not None and num_new > self.bucket.remaining:
-            wait_us = self.bucket.wait_us(min(num_new, self.bucket.per_minute))
-            raise too_fast(self.bucket.per_minute, num_new, -(-wait_us // _S))
 
-    def num_free(self) -> int | None:
-        """Requests that fit; None: any number does."""
+    def check_budgets(self, charges: Sequence[Charge]) -> None:
+        """Raises Refused unless the highest cost of all fits every budget."""
+        for budget in self.budgets:
+            budget.check(sum(self.nanos(charges)))
+
+    def num_free(self, charges: Sequence[Charge]) -> int:
+        """Return how many of these, from the first on, fit."""
         limit = self.effective.tokens_per_day
         is_used_up = limit is not None and (self.tokens_today or 0) >= limit
         if self.effective.stop_reason is not None or is_used_up or self.forms_wait_s:
             return 0
-        return None if self.bucket is None else self.bucket.remaining
+        most = min([len(charges), *(each.num_free for each in self.places)])
+        left = min((budget.remaining for budget in self.budgets), default=None)
+        nanos = self.nanos(charges)
+        return most if left is None else max(n for n in range(most + 1) if sum(nanos[:n]) <= left)
 
-    def limits(self, num_before: int) -> list[Limit]:
-        """The state of each rate for a request that begins after so many of the same send."""
-        found = []
-        if self.bucket is not None:
-            taken = self.bucket.after(num_before) if num_before else self.bucket
-            found.append(_rate_limit(taken))
+    def nanos(self, charges: Sequence[Charge]) -> list[int]:
+        """Each request's highest cost."""
+        return [0 if self.prices is None else charge.most_nano(self.prices) for charge in charges]
+
+    def limits(self, at: int, charges: Sequence[Charge]) -> list[Limit]:
+        """The state of each limit for the request at this place of the same send, except open requests."""
+        found, nanos = [], self.nanos(charges)
         if self.effective.tokens_per_day is not None and self.tokens_today is not None:
             found.append(_day_limit(self.effective.tokens_per_day, self.tokens_today))
-        return found
+        return [*found, *(budget.limit_before(sum(nanos[:at]), nanos[at]) for budget in self.budgets)]
 
 
-def room_of(user_id: int, effective: Effective) -> Room:
-    """Read the state of the user's rates."""
-    bucket = None
-    if effective.requests_per_minute is not None:
-        meter = Meter.objects.filter(user_id=user_id).first() or Meter()
-        before = Bucket(meter.per_minute, meter.full_at_unix_us, unix_us())
-        bucket = before.at_rate(effective.requests_per_minute)
-    today = None if effective.tokens_per_day is None else _tokens_today(user_id)
-    return Room(effective, bucket, today, _forms_wait_s(user_id))
+def room_of(user_id: int, model: str, is_locked: bool = False) -> Room:
+    """Read the state of the user's limits. is_locked: lock the shared rules whose amounts the database counts."""
+    effective = effective_of(user_id)
+    rules = shared_rules(user_id, model)
+    scopes = scopes_of(user_id, effective, list(rules.select_for_update(no_key=True) if is_locked else rules))
+    prices = prices_now(model) if any(scope.has_budget for scope in scopes) else None
+    return Room(
+        effective=effective,
+        places=[
+            Places(scope, most, _num_open(scope)) for scope in scopes if (most := scope.amounts.max_open) is not None
+        ],
+        budgets=[] if prices is None else budgets_of(scopes, prices.currency),
+        prices=prices,
+        tokens_today=None if effective.tokens_per_day is None else _tokens_today(user_id),
+        forms_wait_s=_forms_wait_s(user_id),
+    )
 
 
-def take(user_id: int, room: Room, num_new: int) -> None:
-    """Take so many requests from the user's bucket."""
-    if room.bucket is not None and num_new:
-        after = room.bucket.after(num_new)
-        values = {"full_at_unix_us": after.full_at, "per_minute": after.per_minute}
-        Meter.objects.update_or_create(user_id=user_id, defaults=values)
+def reserve(requests: Sequence[Request], charges: Sequence[Charge], room: Room) -> None:
+    """Reserve each request's highest cost, in the transaction that saves the request."""
+    if room.prices is not None:
+        rows = zip(requests, room.nanos(charges), strict=True)
+        currency = room.prices.currency
+        Reservation.objects.bulk_create(Reservation(request=each, nano=nano, currency=currency) for each, nano in rows)
+
+
+def _num_open(scope: Scope) -> int:
+    rows = Request.objects.filter(finished_at=None)
+    if scope.model:
+        rows = rows.filter(model=scope.model)
+    if scope.user_id:
+        rows = rows.filter(user_id=scope.user_id)
+    return (rows.filter(user__groups=scope.group_id) if scope.group_id else rows).count()
 
 
 def _forms_wait_s(user_id: int) -> int:
@@ -112,17 +156,6 @@ def _midnight() -> datetime:
 
 def _s_to_midnight() -> int:
     return int((_midnight() + timedelta(days=1) - timezone.now()).total_seconds()) + 1
-
-
-def _rate_limit(bucket: Bucket) -> Limit:
-    return Limit(
-        name="requests",
-        limit=bucket.per_minute,
-        remaining=bucket.remaining,
-        reset_unix_us=max(bucket.full_at, bucket.now),
-        num_taken=1,
-        refill_per_s=_S / bucket.interval_us,
-    )
 
 
 def _day_limit(limit: int, used: int) -> Limit:

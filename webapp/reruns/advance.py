@@ -13,13 +13,17 @@ import msgspec
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free, num_free_places
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.lifecycle.stop import stop as stop_request
+from webapp.limits.charge import Charge, charges_of
+from webapp.limits.refusal import Refused
 from webapp.limits.rules import effective_of
+from webapp.limits.taking import levels_of, take_rates
 from webapp.registry.offered import is_offered
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -59,7 +63,9 @@ def _may_begin(rerun_id: str) -> bool:
     A set waits too while its model is not offered or has no ready worker, so that it outlives the worker.
     """
     rerun = _going(rerun_id).only("user_id", "model").first()
-    if rerun is None or min(num_free(rerun.user_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
+    if rerun is None or min(num_free(rerun.user_id, rerun.model), MAX_AT_ONCE - _num_open(rerun)) <= 0:
+        return False
+    if any(limit.remaining == 0 for limit in levels_of(rerun.user_id, rerun.model)):
         return False
     if not is_offered(rerun.model) or not ready_workers(rerun.model) or num_free_places(rerun.model) == 0:
         return False
@@ -72,12 +78,12 @@ def _going(rerun_id: str) -> QuerySet[Rerun]:
 
 
 def _begin(rerun_id: str) -> None:
-    for run, limits in _claim(rerun_id):
-        _start(run, limits)
+    for run, charge, limits in _claim(rerun_id):
+        _start(run, charge, limits)
 
 
 @transaction.atomic
-def _claim(rerun_id: str) -> list[tuple[Run, Limits]]:
+def _claim(rerun_id: str) -> list[tuple[Run, Charge, Limits]]:
     """Give the next runs their requests, under the user's lock."""
     user_id = Rerun.objects.filter(pk=rerun_id).values_list("user_id", flat=True).first()
     if user_id is None:
@@ -88,14 +94,16 @@ def _claim(rerun_id: str) -> list[tuple[Run, Limits]]:
         return []
     _lost_long_ago(rerun).update(request=None)
     runs = list(rerun.runs.filter(request=None)[: max(0, MAX_AT_ONCE - _num_open(rerun))])
-    limits = admit_some(user_id, len(runs))
-    runs = runs[: len(limits)]
-    for run in runs:
-        run.request = _request(rerun, run)
+    requests = [_request(rerun, run) for run in runs]
+    charges = charges_of(requests, [_params(run) for run in runs]) if runs else []
+    limits = admit_some(requests, charges)
+    begun = list(zip(runs, charges, limits, strict=False))
+    for (run, _, _), request in zip(begun, requests, strict=False):
+        request.save(force_insert=True)
+        run.request = request
         run.num_tries += 1
-        run.request.save(force_insert=True)
         run.save(update_fields=["request", "num_tries"])
-    return list(zip(runs, limits, strict=True))
+    return begun
 
 
 def _num_open(rerun: Rerun) -> int:
@@ -131,14 +139,19 @@ def _request(rerun: Rerun, run: Run) -> Request:
     )
 
 
-def _start(run: Run, limits: Limits) -> None:
+def _params(run: Run) -> SamplingParams:
+    return msgspec.convert(run.params, SamplingParams)
+
+
+def _start(run: Run, charge: Charge, limits: Limits) -> None:
     """Start a claimed run. If the process dies before this, the watchdog fails the open request and it runs again."""
     request = run.request
     assert request is not None
     arrival = Arrival(received_unix_us=request.accepted_unix_us, surface=request.surface)
     try:
-        start(request, msgspec.convert(run.params, SamplingParams), arrival, limits, replay_of=run.rerun.original_id)
-    except QueueUnavailable as error:
+        (rates,) = take_rates([request], [charge])
+        start(request, _params(run), arrival, (*limits, *rates), replay_of=run.rerun.original_id)
+    except (QueueUnavailable, Refused, RedisError) as error:
         logger.warning("%s waits on: %s", run, error)
         Run.objects.filter(pk=run.pk).update(request=None, num_tries=run.num_tries - 1)
         take_back(request)

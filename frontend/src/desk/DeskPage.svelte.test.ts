@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
-import type { Findings, OwnedGroup, UsageReport } from "../protocol/api";
+import type { Findings, LimitNow, OwnedGroup, UsageReport } from "../protocol/api";
 import type { Scope } from "../transport/api";
 import DeskPage from "./DeskPage.svelte";
 import { FINDING, NOTHING, QUIET, WHAT_IF, REQUEST, figures, reportOf, usd } from "./fixtures";
@@ -9,6 +9,7 @@ import { FINDING, NOTHING, QUIET, WHAT_IF, REQUEST, figures, reportOf, usd } fro
 const onOpen = vi.fn();
 let standsOut: Findings = QUIET;
 let owned: OwnedGroup[] = [];
+let limits: LimitNow[] = [];
 let page: object;
 let asked: string[] = [];
 let listed: string[] = [];
@@ -18,6 +19,7 @@ function answer(found: UsageReport | string): void {
   vi.stubGlobal("fetch", (address: string) => {
     if (address === "/api/usage/groups")
       return Promise.resolve(new Response(JSON.stringify({ groups: owned })));
+    if (address === "/api/usage/limits") return Promise.resolve(new Response(JSON.stringify({ limits })));
     if (address.includes("/requests?")) {
       listed.push(address);
       return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));
@@ -57,7 +59,7 @@ afterEach(async () => {
   await unmount(page);
   [asked, listed] = [[], []];
   standsOut = QUIET;
-  owned = [];
+  [owned, limits] = [[], []];
   onOpen.mockClear();
   vi.unstubAllGlobals();
 });
@@ -269,4 +271,19 @@ it("shows a user without a group no switch, and a former owner the refusal", asy
   await show("", { kind: "group", group: 7 });
   expect(document.querySelector('[role="alert"]')!.textContent).toContain("Only an owner of the group");
   expect(document.querySelector('[aria-label="Whose usage"] a[href="/usage"]')).not.toBeNull();
+});
+
+it("shows a user the own limits, with a warning where a budget nears its end", async () => {
+  const limit = { subject: "user", num_taken: 0, refill_per_s: 0, reset_unix_us: null } as const;
+  limits = [
+    { limit: { ...limit, name: "concurrency", limit: 8, remaining: 7, currency: "" }, is_warned: false },
+    {
+      limit: { ...limit, name: "daily_budget", limit: 2e9, remaining: 4e8, currency: "USD" },
+      is_warned: true,
+    },
+  ];
+  answer(reportOf());
+  await show("", { kind: "own" });
+  await vi.waitFor(() => expect(text()).toContain("7 of 8 left"));
+  expect(text()).toContain("The budget of the day is used up by 80 %: $0.40 of $2.00 is left.");
 });

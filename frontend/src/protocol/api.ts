@@ -649,6 +649,13 @@ export interface LedgerEntry {
   posted_at: string;
 }
 
+/** One limit, and what is left of it. */
+export interface LimitNow {
+  limit: Limit;
+  /** At least 80 % of a budget is spent or reserved. */
+  is_warned: boolean;
+}
+
 /** Each answer's concurrency limit. */
 export interface Limits {
   limits: Limit[];
@@ -658,7 +665,12 @@ export interface Limits {
 export interface LimitsBody {
   max_open: number | null;
   requests_per_minute: number | null;
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
   tokens_per_day: number | null;
+  /** In billionths of a unit of each currency, on one day of UTC. */
+  daily_budget_nano: number | null;
+  monthly_budget_nano: number | null;
   may_share: boolean | null;
   may_probe: boolean | null;
   may_rerun: boolean | null;
@@ -668,8 +680,15 @@ export interface LimitsBody {
 export interface LimitsInForce {
   max_open: number;
   requests_per_minute: number | null;
+  /** Tokens of prompts that the prefix cache does not hold. */
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
   /** Tokens of all kinds on one day of UTC. A request that begins below it may end above it. */
   tokens_per_day: number | null;
+  /** Billionths of a unit of each currency, on one day of UTC. No request begins that might go beyond it. */
+  daily_budget_nano: number | null;
+  /** The same in one month of UTC. */
+  monthly_budget_nano: number | null;
   may_share: boolean;
   may_probe: boolean;
   may_rerun: boolean;
@@ -1115,6 +1134,17 @@ export interface NoticePlan {
   notices: PlannedNotice[];
 }
 
+/** Every limit that concerns the user's next request to a model. */
+export interface OwnLimits {
+  limits: LimitNow[];
+}
+
+/** The model that is asked. */
+export interface OwnLimitsQuery {
+  /** Default: the site's default model. */
+  model?: string;
+}
+
 /** A group of which the user is an owner. */
 export interface OwnedGroup {
   id: number;
@@ -1237,7 +1267,7 @@ export interface PersonState {
   own_limits: RuleValues;
   /** Requests that are open now. */
   num_open: number;
-  /** Requests that the rate allows now; null: there is no rate. */
+  /** Requests that the rates allow now; null: there is no rate, or Redis cannot be reached. */
   left_this_minute: number | null;
   /** Tokens of today in UTC; null: they have no limit. */
   tokens_today: number | null;
@@ -1689,7 +1719,11 @@ export interface RetentionQuery {
 export interface RuleValues {
   max_open: number | null;
   requests_per_minute: number | null;
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
   tokens_per_day: number | null;
+  daily_budget_nano: number | null;
+  monthly_budget_nano: number | null;
   may_share: boolean | null;
   may_probe: boolean | null;
   may_rerun: boolean | null;
@@ -1840,6 +1874,44 @@ export interface ShareBody {
 /** The user's links that can still be opened. */
 export interface ShareList {
   shares: Share[];
+}
+
+/** One shared rule. */
+export interface SharedLimits {
+  model: string;
+  user_id: number | null;
+  /** The user's name; empty: requests of all users. */
+  user: string;
+  group_id: number | null;
+  /** The group's name; empty: it is no rule of a group. */
+  group: string;
+  max_open: number | null;
+  requests_per_minute: number | null;
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
+  daily_budget_nano: number | null;
+  monthly_budget_nano: number | null;
+}
+
+/** The subject, and all amounts that its requests share. All null: the rule is removed. The subject is a model, a group's members together, a user at one model, or the whole site. */
+export interface SharedLimitsBody {
+  max_open: number | null;
+  requests_per_minute: number | null;
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
+  daily_budget_nano: number | null;
+  monthly_budget_nano: number | null;
+  /** Id of a registered model; empty: requests to all models. */
+  model?: string;
+  /** Only with a model. */
+  user_id?: number | null;
+  /** Only without a model. */
+  group_id?: number | null;
+}
+
+/** All shared rules. */
+export interface SharedLimitsList {
+  rules: SharedLimits[];
 }
 
 /** A notice that is shown now. */
@@ -2450,6 +2522,8 @@ export interface Operations {
   "POST /api/groups/{group_id}/stop": { body: StopBody; answer: Stopped; };
   "POST /api/groups/{group_id}/resume": { body: StopBody; answer: void; };
   "PUT /api/limits": { body: LimitsBody; answer: RuleValues; };
+  "GET /api/limits/shared": { answer: SharedLimitsList; };
+  "PUT /api/limits/shared": { body: SharedLimitsBody; answer: SharedLimitsList; };
   "GET /api/notices": { answer: NoticeList; };
   "POST /api/notices": { body: NoticeBody; answer: NoticePlan; };
   "GET /api/notices/all": { answer: NoticePlan; };
@@ -2460,6 +2534,7 @@ export interface Operations {
   "PUT /api/prices/names": { body: ModelNameBody; answer: void; };
   "POST /api/prices/preview": { body: PricesBody; answer: PricePreview; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
+  "GET /api/usage/limits": { query: OwnLimitsQuery; answer: OwnLimits; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/groups": { answer: OwnedGroups; };
   "GET /api/usage/groups/{group_id}": { query: MembersUsageQuery; answer: UsageReport; };

@@ -467,16 +467,20 @@ export interface LensLayer {
 
 /** One limit and its state before this request. */
 export interface Limit {
-  name: "budget" | "concurrency" | "daily_tokens" | "input_tokens" | "message_bytes" | "output_tokens" | "requests";
+  name: "concurrency" | "daily_budget" | "daily_tokens" | "input_tokens" | "message_bytes" | "monthly_budget" | "output_tokens" | "requests";
+  /** All requests of this subject take from it together. model: perhaps those of this user alone. */
+  subject: "group" | "key" | "model" | "site" | "user";
   limit: number;
   /** Amount left before this request took its share. */
   remaining: number;
   /** Moment at which the limit is full again. None: it does not refill by itself. */
   reset_unix_us: number | null;
-  /** Amount that this request took. A place among the open requests returns when it ends. None: not recorded. */
+  /** Amount that this request took or reserved. A place among the open requests returns when it ends. Reserved tokens and money become those that it used. None: not recorded. */
   num_taken: number | null;
   /** Amount that returns by itself each second; 0: nothing does. None: not recorded. */
   refill_per_s: number | null;
+  /** Of a budget, whose amounts are billionths of its unit. Empty: it is no budget. */
+  currency: string;
 }
 
 /** A bias for one token's logit. */

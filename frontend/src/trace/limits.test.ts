@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Limit } from "../protocol/events";
-import { fullAfter, levelAt } from "./limits";
+import { bindingFirst, fullAfter, levelAt } from "./limits";
 
 const limit = (rest: Partial<Limit>): Limit => ({
   name: "input_tokens",
+  subject: "user",
+  currency: "",
   limit: 1000,
   remaining: 600,
   reset_unix_us: null,
@@ -25,6 +27,24 @@ it("gets a place among the open requests back when this one ends, and not before
   expect(levelAt(open, 9e6, false)).toEqual({ left: 7, held: 1 });
   expect(levelAt(open, 9e6, true)).toEqual({ left: 8, held: 0 });
   expect(fullAfter(open, { left: 7, held: 1 })).toBeNull();
+});
+
+it("becomes what the request used when it ends", () => {
+  expect(levelAt(limit({}), 0, true, 50)).toEqual({ left: 550, held: 0 });
+  const budget = limit({ name: "daily_budget", refill_per_s: 0, currency: "USD" });
+  expect(levelAt(budget, 9e6, false)).toEqual({ left: 400, held: 200 });
+  expect(levelAt(budget, 9e6, true, 30)).toEqual({ left: 570, held: 0 });
+});
+
+it("binds first where the fewest more such requests fit", () => {
+  const levels = [limit({}), limit({ name: "requests", limit: 60, remaining: 2, num_taken: 1 })].map(
+    (each) => ({
+      limit: each,
+      level: levelAt(each, 0, false),
+    }),
+  );
+  expect(bindingFirst(levels)).toBe(1);
+  expect(bindingFirst([])).toBeNull();
 });
 
 it("is not told of a trace from before it was recorded", () => {

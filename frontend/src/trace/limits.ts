@@ -1,27 +1,89 @@
 /** The level of a limit's bucket at any moment after the gateway's check. Knows this request alone: its log does not hold
  * what other requests take or give back meanwhile. */
 import type { Limit } from "../protocol/events";
+import { count, money } from "./format";
+import { usageOf, type TraceView } from "./view";
+
+export const LIMIT_NAMES: Record<Limit["name"], string> = {
+  requests: "requests in a minute",
+  input_tokens: "tokens read in a minute",
+  output_tokens: "tokens written in a minute",
+  daily_tokens: "tokens in a day",
+  concurrency: "requests open at once",
+  daily_budget: "budget of the day",
+  monthly_budget: "budget of the month",
+  message_bytes: "length of a message",
+};
 
 export interface Level {
   /** The amount that could still be taken. */
   left: number;
-  /** The amount that this request took and has not given back: a place among the open requests until it ends. */
+  /** The amount that this request holds and gives back when it ends: a place among the open requests, or money. */
   held: number;
 }
 
-/** `since`: µs from the gateway's check until the moment; null: the log lacks the facts. */
-export function levelAt(limit: Limit, since: number, isEnded: boolean): Level | null {
-  const { name, limit: most, remaining, num_taken: taken, refill_per_s: rate } = limit;
+/** `since`: µs from the gateway's check until the moment. `used`: what an ended request used; null: it is open, or
+ * unknown. Null: the log lacks the facts. */
+export function levelAt(
+  limit: Limit,
+  since: number,
+  isEnded: boolean,
+  used: number | null = null,
+): Level | null {
+  const { limit: most, remaining, num_taken: taken, refill_per_s: rate } = limit;
   // Traces from before these were recorded have no such fields.
   if (taken == null || rate == null) return null;
-  const held = name === "concurrency" && !isEnded ? taken : 0;
-  const comesBack = name === "concurrency" && isEnded ? taken : 0;
+  const kept = isEnded ? (limit.name === "concurrency" ? 0 : (used ?? taken)) : taken;
   const refilled = (rate * Math.max(0, since)) / 1e6;
-  return { left: Math.max(0, Math.min(most, remaining - taken + comesBack + refilled)), held };
+  const left = Math.max(0, Math.min(most, remaining - kept + refilled));
+  return { left, held: !isEnded && isHeld(limit) ? taken : 0 };
+}
+
+/** Time alone gives nothing of it back. */
+function isHeld({ name }: Limit): boolean {
+  return name === "concurrency" || name === "daily_budget" || name === "monthly_budget";
 }
 
 /** µs until it is full again by itself; 0: it is; null: time does not fill it, or the rate is not recorded. */
 export function fullAfter({ limit: most, refill_per_s: rate }: Limit, { left }: Level): number | null {
   if (left >= most) return 0;
   return rate ? ((most - left) / rate) * 1e6 : null;
+}
+
+/** What an ended request used of a limit; null: it is open, or its log does not tell. */
+export function usedOf(limit: Limit, view: TraceView): number | null {
+  if (limit.name === "daily_budget" || limit.name === "monthly_budget") return view.bill?.total_nano ?? 0;
+  const usage = usageOf(view);
+  if (limit.name === "output_tokens") return usage?.output ?? 0;
+  if (limit.name === "input_tokens")
+    return usage ? usage.uncached_input + usage.cache_write_5m + usage.cache_write_1h : 0;
+  return null;
+}
+
+/** How many more requests like this one the limit lets through at a level; null: each takes nothing. */
+export function numMore({ num_taken: taken }: Limit, { left }: Level): number | null {
+  return taken ? Math.floor(left / taken) : null;
+}
+
+/** The place of the limit that lets the fewest more such requests through; null: none is known to bind. */
+export function bindingFirst(limits: { limit: Limit; level: Level | null }[]): number | null {
+  const room = limits.map(({ limit, level }) => (level && numMore(limit, level)) ?? Infinity);
+  const least = Math.min(...room);
+  return Number.isFinite(least) ? room.indexOf(least) : null;
+}
+
+/** An amount of a limit: money for a budget. */
+export function amountText({ currency }: Limit, amount: number): string {
+  return currency ? money(amount, currency) : count(amount);
+}
+
+/** Whose requests take from it together; empty: the user's own alone. */
+export function sharedText({ subject }: Limit): string {
+  const words: Partial<Record<Limit["subject"], string>> = {
+    key: "of the key",
+    group: "of the group together",
+    model: "of this model",
+    site: "of all users together",
+  };
+  return words[subject] ?? "";
 }

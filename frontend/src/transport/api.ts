@@ -296,6 +296,7 @@ export const api = {
     kind === "group"
       ? call("GET /api/usage/groups/{group_id}", { path: { group_id: group }, query })
       : call(kind === "own" ? "GET /api/usage" : "GET /api/usage/all", { query }),
+  ownLimits: () => call("GET /api/usage/limits"),
   ownedGroups: () => call("GET /api/usage/groups"),
   /** The models of one user beside those of all. */
   userModels: (target_id: number, query: URLSearchParams) =>

@@ -1,5 +1,5 @@
 /** Calls of the operator's desk beyond the report of usage. */
-import type { LimitsBody, NoticeBody, Operations } from "../protocol/api";
+import type { LimitsBody, NoticeBody, Operations, SharedLimitsBody } from "../protocol/api";
 import { call } from "./api";
 
 export type AlertRuleBody = Operations["POST /api/alerts/rules"]["body"];
@@ -64,5 +64,7 @@ export const desk = {
   plannedNotices: () => call("GET /api/notices/all"),
   createNotice: (body: NoticeBody) => call("POST /api/notices", { body }),
   endNotice: (notice_id: number) => call("DELETE /api/notices/{notice_id}", { path: { notice_id } }),
+  sharedLimits: () => call("GET /api/limits/shared"),
+  setSharedLimits: (body: SharedLimitsBody) => call("PUT /api/limits/shared", { body }),
   setSiteLimits: (body: LimitsBody) => call("PUT /api/limits", { body }),
 };

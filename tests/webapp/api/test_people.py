@@ -25,7 +25,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NO_LIMITS = {
     "max_open": None,
     "requests_per_minute": None,
+    "input_tokens_per_minute": None,
+    "output_tokens_per_minute": None,
     "tokens_per_day": None,
+    "daily_budget_nano": None,
+    "monthly_budget_nano": None,
     "may_share": None,
     "may_probe": None,
     "may_rerun": None,

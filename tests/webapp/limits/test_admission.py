@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,16 +13,19 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from inference.eventlog.clock import unix_us
 from inference.protocol.events import GatewayChecked
 from tests.webapp.usage.test_report import make_record, save
-from webapp.lifecycle.admission import admit, admit_some
-from webapp.limits.models import Rule
-from webapp.limits.refusal import Refused
+from webapp.lifecycle.admission import admit_some
+from webapp.limits.charge import NOTHING, Charge
+from webapp.limits.models import Reservation, Rule
 from webapp.limits.room import MAX_TOO_COMPLEX, TOO_COMPLEX_TIME
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.usage.models import UsageRecord
 
+MODEL = "smollm2-135m-instruct"
+OUTPUT_NANO = 80
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -62,7 +66,7 @@ def test_a_rate_admits_so_many_and_says_when_to_try_again(alice: User) -> None:
     assert 0 < int(refused["Retry-After"]) <= 30
     assert f"Try again in {refused['Retry-After']} s." in refusal(refused)["message"]
     record = UsageRecord.objects.get()
-    assert (record.status, record.error_code, record.user) == ("refused", "rate_limited", alice)
+    assert (record.status, record.error_code, record.user) == ("refused", "rate_limited:requests", alice)
 
 
 def test_a_deleted_request_gives_nothing_back(alice: User) -> None:
@@ -129,7 +133,7 @@ def test_answers_that_fail_by_their_form_are_few_in_ten_minutes(alice: User) -> 
     assert 0 < int(refused["Retry-After"]) <= 61
     assert "form" in refusal(refused)["message"]
     with transaction.atomic():
-        assert admit_some(alice.pk, 3) == []
+        assert admit_some(*runs(alice, 3)) == []
     assert send(User.objects.create_user("bob")).status_code == 201
     UsageRecord.objects.filter(accepted_at__lt=now - timedelta(seconds=500)).update(accepted_at=now - TOO_COMPLEX_TIME)
     assert send(alice).status_code == 201
@@ -151,23 +155,41 @@ def test_a_group_and_the_site_decide_where_no_nearer_rule_does(alice: User) -> N
     assert [send(alice).status_code for _ in range(3)] == [201, 201, 429]  # one is taken already
 
 
+def runs(user: User, num: int, **charge: int) -> tuple[list[Request], list[Charge]]:
+    """Requests that a set is about to begin, with what each may use."""
+    made = (Request(user=user, surface="replay", model=MODEL, title="", accepted_unix_us=unix_us()) for _ in range(num))
+    return list(made), [replace(NOTHING, **charge)] * num
+
+
 def test_as_many_runs_are_admitted_as_fit(alice: User) -> None:
-    Rule.objects.create(user=alice, requests_per_minute=3)
+    Rule.objects.create(user=alice, max_open=3)
     with transaction.atomic():
-        assert len(admit_some(alice.pk, 2)) == 2
-        assert len(admit_some(alice.pk, 2)) == 1
-        assert admit_some(alice.pk, 2) == []
+        for wanted, fitting in ((2, 2), (2, 1), (2, 0)):
+            requests, charges = runs(alice, wanted)
+            assert len(admit_some(requests, charges)) == fitting
+            Request.objects.bulk_create(requests[:fitting])
 
 
-def test_a_transaction_that_fails_takes_nothing(alice: User) -> None:
-    Rule.objects.create(user=alice, requests_per_minute=1)
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        admit(alice.pk, 1, False)
+def test_runs_begin_as_far_as_the_budget_goes(alice: User) -> None:
+    Rule.objects.create(user=alice, daily_budget_nano=2 * 10 * OUTPUT_NANO + 1)
+    with transaction.atomic():
+        requests, charges = runs(alice, 4, most_output=10)
+        assert len(admit_some(requests, charges)) == 2
+        Request.objects.bulk_create(requests[:2])
+    assert Reservation.objects.count() == 2
+
+
+def test_a_transaction_that_fails_takes_nothing(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    Rule.objects.create(user=alice, requests_per_minute=1, daily_budget_nano=10**12)
+
+    def fail(*_: Any) -> None:
         raise ZeroDivisionError
-    with transaction.atomic():
-        admit(alice.pk, 1, False)
-        with pytest.raises(Refused):
-            admit(alice.pk, 1, False)
+
+    with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
+        patched.setattr(Request.objects, "bulk_create", fail)
+        send(alice)
+    assert not Reservation.objects.exists()
+    assert [send(alice).status_code for _ in range(2)] == [201, 429]
 
 
 @pytest.mark.parametrize(("flag", "path"), [("may_share", "shares"), ("may_rerun", "reruns"), ("may_probe", "probes")])

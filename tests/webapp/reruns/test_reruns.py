@@ -25,6 +25,8 @@ from tests.webapp.chat.test_forks import asked_of_workers
 from tests.webapp.inputs import asked
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
+from webapp.limits.models import Rule
+from webapp.limits.rates import Bucket, rates
 from webapp.requests import services
 from webapp.requests.models import MAX_IN_FLIGHT, Request
 from webapp.reruns import saved_prompt
@@ -354,7 +356,7 @@ def test_a_set_without_room_is_looked_at_without_writing(
         Request(user=original.user, surface="chat", model="m", title="t") for _ in range(MAX_IN_FLIGHT)
     )
     answer = begin(alice, original)
-    with django_assert_max_num_queries(5) as asked:
+    with django_assert_max_num_queries(6) as asked:
         advance([answer["id"]])
     assert all(query["sql"].startswith("SELECT") for query in asked.captured_queries)
 
@@ -454,3 +456,11 @@ def test_a_set_outlives_the_request_it_was_made_of(alice: Client, original: Requ
     shown = alice.get(f"/api/reruns/{answer['id']}").json()
     assert (shown["request_id"], shown["title"]) == (None, original.title)
     assert states(answer["id"]) == ["blocked", *["queued"] * 4]
+
+
+def test_a_set_waits_for_the_users_rate(alice: Client, original: Request) -> None:
+    Rule.objects.create(user=original.user, requests_per_minute=2)
+    answer = begin(alice, original, n=4)
+    advance([answer["id"]])
+    assert sorted(states(answer["id"])) == ["queued", "queued", "waiting", "waiting"]
+    assert not rates().take([Bucket(f"user:{original.user_id}", "requests", 2)], {"other": [1]}).is_taken

@@ -42,7 +42,7 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
         response = await (_whole(source, projection) if place is None else _stream(source, projection, place))
     if begun.is_repeat:
         response[REPLAYED] = "true"
-    return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
+    return traced(response, http, begun.requests, timing, begun.limits)  # type: ignore[no-any-return]
 
 
 def _begin(http: HttpRequest, body: MessageBody, timing: ServerTiming) -> Begun:

@@ -39,7 +39,7 @@ def send_message(
     request: HttpRequest, conversation_id: str, body: NewMessage, timing: ServerTiming, key: Key | None
 ) -> Answer[Sent]:
     """Send a message to the conversation's model. 409 `answer_open`, `model_unavailable`; 422 `key_reused`;
-    429 `too_many_requests`, `rate_limited`, `day_used_up`, `busy`; 403 `sending_stopped`.
+    429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`; 403 `sending_stopped`.
     """
     found = find_conversation(request, conversation_id)
     text = checked_text(body.text)
@@ -64,7 +64,8 @@ def regenerate(
 ) -> Answer[Started]:
     """Answer the same message again. The id is that of an answer. 409 `answer_open`, `model_unavailable`.
 
-    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `busy`; 403 `sending_stopped`.
+    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`;
+    403 `sending_stopped`.
     """
     answer = Message.objects.filter(
         pk=message_id, conversation__user_id=user_id(request), role=Message.Role.ASSISTANT, parent__isnull=False
@@ -87,7 +88,8 @@ def fork(
 
     400 `unknown_position`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`; 409 `imported`,
     `no_conversation`, `no_prompt`, `other_model`, `model_unavailable`, `window_full`, `trace_unreadable`;
-    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `busy`; 403 `sending_stopped`.
+    422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`;
+    403 `sending_stopped`.
     """
     parent = find(request, request_id)
     params = _fork_params(parent, body.params)

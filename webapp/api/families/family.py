@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -13,12 +13,15 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from inference.protocol.events import Limit
 from webapp.api.view import refusal_of
 from webapp.audit.actor import acting
 from webapp.gateway.errors import ApiError, View, not_signed_in, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.middleware import key_of
+from webapp.lifecycle.admission import Limits
 from webapp.lifecycle.start import Arrival
+from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
@@ -38,6 +41,8 @@ class Family:
     """The header with the id of the HTTP request."""
     error_response: Callable[[ApiError, str], HttpResponse]
     """The answer to a refused request. Takes the id of the HTTP request."""
+    limit_headers: Callable[[Iterable[Limit]], dict[str, str]]
+    """The headers that tell the state of the limits."""
 
 
 def view(family: Family, **functions: Function) -> View:
@@ -54,9 +59,13 @@ def view(family: Family, **functions: Function) -> View:
             await sync_to_async(_check_key)(request)
             with acting(user_id(request)):
                 response = await functions[request.method or ""](request, **parameters)
+            limits: Limits = getattr(response, "limits", ())
         except Exception as error:
             response = _refused(family, error, request_id)
+            limits = error.limits if isinstance(error, Refused) else ()
         response[family.id_header] = request_id
+        for name, value in family.limit_headers(limits).items():
+            response[name] = value
         if family.surface == "openai":
             response["openai-processing-ms"] = str((time.perf_counter_ns() - start) // 1_000_000)
         return response
@@ -97,7 +106,14 @@ def arrival_of(http: HttpRequest, timing: ServerTiming, surface: str) -> Arrival
     )
 
 
-def traced(response: HttpResponseBase, http: HttpRequest, requests: Sequence[Request], timing: ServerTiming) -> Any:
-    """Add the headers that every answer of a model has: its trace, and its timing."""
+def traced(
+    response: HttpResponseBase,
+    http: HttpRequest,
+    requests: Sequence[Request],
+    timing: ServerTiming,
+    limits: Limits = (),
+) -> Any:
+    """Add the headers that every answer of a model has: its trace, its timing, and the limits of a call that began."""
+    response.limits = limits  # type: ignore[attr-defined]  # the view writes them in the family's form
     response[TRACE] = ", ".join(http.build_absolute_uri(f"/requests/{each.pk}") for each in requests)
     return timing.apply(response)  # type: ignore[arg-type]

@@ -45,7 +45,7 @@ async def create_chat(http: HttpRequest) -> HttpResponseBase:
         response = await (_whole(begun, projections) if place is None else _stream(place, body, begun, projections))
     if begun.is_repeat:
         response[REPLAYED] = "true"
-    return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
+    return traced(response, http, begun.requests, timing, begun.limits)  # type: ignore[no-any-return]
 
 
 def _begin(http: HttpRequest, body: ChatBody, timing: ServerTiming) -> Begun:

@@ -45,7 +45,7 @@ async def create_completion(http: HttpRequest) -> HttpResponseBase:
         )
     if begun.is_repeat:
         response[REPLAYED] = "true"
-    return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
+    return traced(response, http, begun.requests, timing, begun.limits)  # type: ignore[no-any-return]
 
 
 def _begin(http: HttpRequest, body: CompletionsBody, call: PlainCall, timing: ServerTiming) -> Begun:

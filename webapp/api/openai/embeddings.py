@@ -20,6 +20,9 @@ from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
 from webapp.lifecycle.admission import admit_without_request
 
+_CHARS = 4
+"""Characters of English text in one token."""
+
 
 class EmbeddingsBody(Shape):
     """An embeddings call's body."""
@@ -57,7 +60,7 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     check_scope(key_of(http), "embeddings", body.model)
     texts = _texts(body)
     timing.mark("validate")
-    await sync_to_async(admit_without_request)(user_id(http))
+    await sync_to_async(admit_without_request)(user_id(http), MODEL, sum(map(len, texts)) // _CHARS)
     timing.mark("admit")
     found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, user_id(http))
     timing.mark("embed")

@@ -23,6 +23,7 @@ _CODES = {
     "rate_limited": "rate_limit_exceeded",
     "too_many_requests": "rate_limit_exceeded",
     "day_used_up": "insufficient_quota",
+    "budget_used_up": "insufficient_quota",
     "invalid": None,
 }
 

@@ -12,8 +12,9 @@ from webapp.api.openai.errors import response
 from webapp.api.openai.responses.input_items import list_input_items
 from webapp.api.openai.responses.input_tokens import count_input_tokens
 from webapp.api.openai.responses.views import cancel_response, create_response, delete_response, show_response
+from webapp.limits.headers import openai_headers
 
-OPENAI = Family("openai", "x-request-id", lambda refusal, _request_id: response(refusal))
+OPENAI = Family("openai", "x-request-id", lambda refusal, _request_id: response(refusal), openai_headers)
 
 urlpatterns = [
     path("chat/completions", view(OPENAI, POST=create_chat)),

@@ -20,7 +20,6 @@ from inference.protocol.events import (
     ContextAssembled,
     ContextCompared,
     DraftVerified,
-    GatewayChecked,
     GenerationEvent,
     GenerationForked,
     Limit,
@@ -178,7 +177,6 @@ _RULES: dict[type[Any], Callable[[Any, str], None]] = {
     PromptTokenized: _tokenized,
     PrefillAdvanced: _prefilled,
     SafetyChecked: _checked,
-    GatewayChecked: lambda event, name: _once([each.name for each in event.limits], f"{name}.limits"),
     BillPosted: lambda event, name: _once([each.kind for each in event.lines], f"{name}.lines"),
     GenerationForked: lambda event, name: _as_long(event.pieces, event.ids, f"{name}.pieces", "ids"),
     DraftVerified: lambda event, name: _require(

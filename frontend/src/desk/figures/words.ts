@@ -34,7 +34,7 @@ export function slotText(weekday: string, hour: string): string {
 
 /** A cause as words: "queue_full" is "queue full". */
 export function causeText(code: string): string {
-  return code ? code.replaceAll("_", " ") : "no cause recorded";
+  return code ? code.replaceAll("_", " ").replace(":", ": ") : "no cause recorded";
 }
 
 /** The figures' amount in a currency; a figure without one is 0, since nothing was billed in it. */

@@ -8,7 +8,11 @@ import PersonView from "./PersonView.svelte";
 const OWN = {
   max_open: null,
   requests_per_minute: null,
+  input_tokens_per_minute: null,
+  output_tokens_per_minute: null,
   tokens_per_day: null,
+  daily_budget_nano: null,
+  monthly_budget_nano: null,
   may_share: null,
   may_probe: null,
   may_rerun: null,

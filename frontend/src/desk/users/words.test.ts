@@ -10,12 +10,17 @@ import {
   ruleText,
   stoppedText,
   tokensText,
+  writtenOf,
 } from "./words";
 
 const NOTHING: LimitsBody = {
   max_open: null,
   requests_per_minute: null,
+  input_tokens_per_minute: null,
+  output_tokens_per_minute: null,
   tokens_per_day: null,
+  daily_budget_nano: null,
+  monthly_budget_nano: null,
   may_share: null,
   may_probe: null,
   may_rerun: null,
@@ -32,22 +37,22 @@ it("says each limit in force with the rule that decided", () => {
   const limits: LimitsInForce = {
     max_open: 8,
     requests_per_minute: 5,
+    input_tokens_per_minute: null,
+    output_tokens_per_minute: null,
     tokens_per_day: null,
+    daily_budget_nano: 2.5e9,
+    monthly_budget_nano: null,
     may_share: true,
     may_probe: false,
     may_rerun: true,
     sources: { max_open: "product", requests_per_minute: "user", may_probe: "group" },
   };
-  expect(inForce(limits).slice(0, 3)).toEqual([
-    { name: "Requests at once", value: "8", from: "default" },
-    { name: "Requests a minute", value: "5", from: "set for this user" },
-    { name: "Tokens a day", value: "no limit", from: "" },
-  ]);
-  expect(inForce(limits)[4]).toEqual({
-    name: "Look into the model",
-    value: "switched off",
-    from: "from a group",
-  });
+  const found = inForce(limits);
+  expect(found).toContainEqual({ name: "Requests at once", value: "8", from: "default" });
+  expect(found).toContainEqual({ name: "Requests a minute", value: "5", from: "set for this user" });
+  expect(found).toContainEqual({ name: "Budget of a day", value: "2.50", from: "" });
+  expect(found).toContainEqual({ name: "Tokens a day", value: "no limit", from: "" });
+  expect(found).toContainEqual({ name: "Look into the model", value: "switched off", from: "from a group" });
 });
 
 it.each([
@@ -55,6 +60,19 @@ it.each([
   [" 12 ", 12],
   ["10,000", 10_000],
 ])("reads “%s”", (written, value) => expect(amountOf("requests_per_minute", written)).toBe(value));
+
+it.each([
+  ["2.5", 2.5e9],
+  ["0.000000001", 1],
+  ["1,000", 1e12],
+])("reads a budget of “%s” in units of the currency", (written, nano) => {
+  expect(amountOf("daily_budget_nano", written)).toBe(nano);
+  expect(amountOf("daily_budget_nano", writtenOf("daily_budget_nano", nano))).toBe(nano);
+});
+
+it.each(["0", "0.00", "-1", "1e3", "0.0000000001", "1000001"])("refuses a budget of “%s”", (written) =>
+  expect(amountOf("daily_budget_nano", written)).toContain("Enter an amount up to 1,000,000.00"),
+);
 
 it.each(["0", "-1", "1.5", "10001", "1e3", "many", "999999999999999999999"])("refuses “%s”", (written) =>
   expect(amountOf("requests_per_minute", written)).toBe("Enter a whole number from 1 to 10,000, or nothing."),

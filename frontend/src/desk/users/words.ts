@@ -11,12 +11,47 @@ import type {
 import { count, counted, money } from "../../trace/format";
 import { numInput } from "../figures/words";
 
-export type AmountName = "max_open" | "requests_per_minute" | "tokens_per_day";
+export type SharedAmountName = keyof typeof SHARED_AMOUNTS;
+export type AmountName = SharedAmountName | "tokens_per_day";
 export type FlagName = "may_share" | "may_probe" | "may_rerun";
 
-export const AMOUNTS: Record<AmountName, { name: string; most: number; help: string }> = {
+interface Amount {
+  name: string;
+  most: number;
+  help: string;
+  /** It is kept in billionths of a currency's unit, and written in units. */
+  isMoney?: true;
+}
+
+const BUDGET_MOST = 1e15;
+export const SHARED_AMOUNTS = {
   max_open: { name: "Requests at once", most: 32, help: "1 to 32. The product's own limit is 8." },
   requests_per_minute: { name: "Requests a minute", most: 10_000, help: "1 to 10,000." },
+  input_tokens_per_minute: {
+    name: "Input tokens a minute",
+    most: 50_000_000,
+    help: "Of prompts, without what the prefix cache holds.",
+  },
+  output_tokens_per_minute: {
+    name: "Output tokens a minute",
+    most: 50_000_000,
+    help: "A request reserves its max_tokens, and gives back what it does not write.",
+  },
+  daily_budget_nano: {
+    name: "Budget of a day",
+    most: BUDGET_MOST,
+    help: "In units of each model's currency, by the day in UTC.",
+    isMoney: true,
+  },
+  monthly_budget_nano: {
+    name: "Budget of a month",
+    most: BUDGET_MOST,
+    help: "In units of each model's currency, by the month in UTC.",
+    isMoney: true,
+  },
+} satisfies Record<string, Amount>;
+export const AMOUNTS: Record<AmountName, Amount> = {
+  ...SHARED_AMOUNTS,
   tokens_per_day: {
     name: "Tokens a day",
     most: 1_000_000_000_000,
@@ -46,17 +81,28 @@ export function costText({ cost, num_unpriced }: UsageFigures): string {
   return known ? `${known} + ${count(num_unpriced)} unpriced` : "unpriced";
 }
 
-export function valueText(value: number | boolean | null): string {
+export function valueText(value: number | boolean | null, name?: string): string {
   if (value === null) return "no limit";
-  return typeof value === "boolean" ? (value ? "allowed" : "switched off") : count(value);
+  if (typeof value === "boolean") return value ? "allowed" : "switched off";
+  return name && AMOUNTS[name as AmountName]?.isMoney ? unitsText(value) : count(value);
+}
+
+/** Billionths of a currency's unit as units: "2.50". */
+export function unitsText(nano: number): string {
+  return (nano / 1e9).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 9 });
+}
+
+/** The amounts that a rule names. */
+export function amountTexts(rule: Partial<Record<AmountName, number | null>>): string[] {
+  return (Object.keys(AMOUNTS) as AmountName[]).flatMap((name) => {
+    const value = rule[name];
+    return value == null ? [] : [`${valueText(value, name)} ${AMOUNTS[name].name.toLowerCase()}`];
+  });
 }
 
 /** What a rule names, in one line; empty: nothing. */
 export function ruleText(rule: LimitsBody): string {
-  const amounts = (Object.keys(AMOUNTS) as AmountName[]).flatMap((name) => {
-    const value = rule[name];
-    return value === null ? [] : [`${count(value)} ${AMOUNTS[name].name.toLowerCase()}`];
-  });
+  const amounts = amountTexts(rule);
   const flags = (Object.keys(FLAGS) as FlagName[]).flatMap((name) => {
     const value = rule[name];
     return value === null ? [] : [`${FLAGS[name].toLowerCase()}: ${value ? "yes" : "no"}`];
@@ -92,7 +138,7 @@ export function inForce(limits: LimitsInForce): { name: string; value: string; f
   };
   return (Object.entries(named) as [AmountName | FlagName, string][]).map(([key, name]) => ({
     name,
-    value: valueText(limits[key]),
+    value: valueText(limits[key], key),
     from: FROM[limits.sources[key] ?? ""] ?? "",
   }));
 }
@@ -101,10 +147,25 @@ export function inForce(limits: LimitsInForce): { name: string; value: string; f
 export function amountOf(name: AmountName, written: string): number | null | string {
   const text = written.trim().replaceAll(",", "");
   if (!text) return null;
-  const { most } = AMOUNTS[name];
+  const { most, isMoney } = AMOUNTS[name];
+  if (isMoney) return nanoOf(text, most);
   if (!/^\d{1,16}$/.test(text) || Number(text) < 1 || Number(text) > most)
     return `Enter a whole number from 1 to ${count(most)}, or nothing.`;
   return Number(text);
+}
+
+/** A budget as it was typed, in units of the currency. */
+function nanoOf(text: string, most: number): number | string {
+  const nano = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Math.round(Number(text) * 1e9) : 0;
+  return nano >= 1 && nano <= most
+    ? nano
+    : `Enter an amount up to ${unitsText(most)}, such as 2.50, or nothing.`;
+}
+
+/** A rule's amount as it is typed; empty: the rule does not name it. */
+export function writtenOf(name: AmountName, value: number | null | undefined): string {
+  if (value == null) return "";
+  return AMOUNTS[name].isMoney ? unitsText(value).replaceAll(",", "") : `${value}`;
 }
 
 export function stoppedText(name: string, numRequests: number, numSets: number): string {

@@ -1,6 +1,7 @@
 /** The message at the gateway: its text, the limits that let it pass, and the safety scores beside their thresholds. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
-import { count, counted, duration } from "../../trace/format";
+import { counted, duration } from "../../trace/format";
+import { amountText } from "../../trace/limits";
 import { messageLength } from "../../trace/context/reading";
 import { categoryWords } from "../../trace/words/safety-words";
 import { verdictWords } from "../../trace/verdicts";
@@ -73,8 +74,8 @@ function limitShapes({ gateway }: TraceView, area: Area, beat: number): Shape[] 
   if (!gateway)
     return [text("gateway", area.x, area.y + 12, "The gateway is still checking it.", { ink: "faint" })];
   const limits = gateway.limits.map(
-    ({ name, limit, remaining }) =>
-      `${name === "concurrency" ? "open requests" : name.replaceAll("_", " ")}: ${count(remaining)} of ${count(limit)} left`,
+    (limit) =>
+      `${limit.name === "concurrency" ? "open requests" : limit.name.replaceAll("_", " ")}: ${amountText(limit, limit.remaining)} of ${amountText(limit, limit.limit)} left`,
   );
   const words = ["Gateway: signed in", ...limits, duration(gateway.duration_us)].join(" · ");
   return [

@@ -3,6 +3,7 @@ import type { BillPosted, GenerationQueued } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { count, counted, duration, money } from "../format";
 import { cutOf, cutSentence, failureTitle, outcomeOf, type Outcome } from "../outcome";
+import { amountText } from "../limits";
 import { browserMoments } from "../browser-clock";
 import { queueWaits } from "../timing/queue-waits";
 import { keptWords } from "../context/reading";
@@ -80,7 +81,10 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
   gateway: ({ gateway }) =>
     gateway &&
     `The gateway took ${duration(gateway.duration_us)}; ${gateway.limits
-      .map((limit) => `${limit.name}: ${limit.remaining} of ${limit.limit} left`)
+      .map(
+        (limit) =>
+          `${limit.name.replaceAll("_", " ")}: ${amountText(limit, limit.remaining)} of ${amountText(limit, limit.limit)} left`,
+      )
       .join(", ")}.`,
   safety: ({ inputCheck }) => inputCheck && verdictSentence("The message", [inputCheck]),
   context: ({ context }) =>

@@ -390,11 +390,13 @@ export const TERMS = {
     exhibit: "context",
   },
   requestLimit: {
-    sentence: "The number of requests that one user or key may begin in a minute.",
+    sentence:
+      "The number of requests that a user, a key, a group, a model or the site may begin in a minute.",
     exhibit: "gateway",
   },
   tokenLimit: {
-    sentence: "The number of tokens that one user or key may have read or written in a minute.",
+    sentence:
+      "The number of tokens that may be read or written in a minute. A request reserves what it may use, and gives the rest back.",
     exhibit: "gateway",
   },
   concurrency: {
@@ -405,7 +407,11 @@ export const TERMS = {
     sentence: "Each request takes from the bucket. It fills again at a fixed rate, or when requests end.",
     exhibit: "gateway",
   },
-  budget: { sentence: "The amount that may be spent until it is set again.", exhibit: "economics" },
+  budget: {
+    sentence:
+      "The amount that may be spent on one day or in one month of UTC. Open requests reserve the most that they may cost.",
+    exhibit: "economics",
+  },
   messageLimit: { sentence: "The longest message that is accepted, in bytes of UTF-8.", exhibit: "gateway" },
   inputPrice: {
     sentence: "Prompt tokens that were computed for this request, each at the full price.",

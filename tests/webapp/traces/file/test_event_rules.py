@@ -69,7 +69,6 @@ TWICE = lambda values: values * 2  # noqa: E731
         ("safety.checked", {"scores": TWICE}),
         ("cache.looked_up", {"block_size": 0}),
         ("context.assembled", {"window": 10**12}),
-        ("gateway.checked", {"limits": TWICE}),
         ("prompt.tokenized", {"pieces": []}),
         ("prefill.advanced", {"start": 10**6}),
         ("generation.queued", {"generation": 1000}),

@@ -71,7 +71,7 @@ async def create_response(http: HttpRequest) -> HttpResponseBase:
         response = await _answer(body, begun, projection, place)
     if begun.is_repeat:
         response[REPLAYED] = "true"
-    return traced(response, http, begun.requests, timing)  # type: ignore[no-any-return]
+    return traced(response, http, begun.requests, timing, begun.limits)  # type: ignore[no-any-return]
 
 
 async def _answer(

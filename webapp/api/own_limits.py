@@ -1,0 +1,47 @@
+"""The user's own limits, as they are now."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+from inference.protocol.events import Limit
+from webapp.gateway.errors import user_id
+from webapp.gateway.structs import Query, Result
+from webapp.lifecycle.admission import limits_now
+from webapp.limits.taking import levels_of
+from webapp.registry.offered import default_id
+
+WARNING_SHARE = 0.8
+"""A budget of which so much is spent or reserved is warned of."""
+
+
+class OwnLimitsQuery(Query):
+    """The model that is asked."""
+
+    model: str = ""
+    """Default: the site's default model."""
+
+
+class LimitNow(Result):
+    """One limit, and what is left of it."""
+
+    limit: Limit
+    is_warned: bool
+    """At least 80 % of a budget is spent or reserved."""
+
+
+class OwnLimits(Result):
+    """Every limit that concerns the user's next request to a model."""
+
+    limits: list[LimitNow]
+
+
+def show_own_limits(request: HttpRequest, query: OwnLimitsQuery) -> OwnLimits:
+    """Show the limits of the user's next request: the user's own, and those that are shared."""
+    model = query.model or default_id()
+    found = (*limits_now(user_id(request), model), *levels_of(user_id(request), model))
+    return OwnLimits([LimitNow(each, _is_warned(each)) for each in found])
+
+
+def _is_warned(limit: Limit) -> bool:
+    return bool(limit.currency) and limit.limit - limit.remaining >= WARNING_SHARE * limit.limit

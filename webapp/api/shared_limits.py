@@ -1,0 +1,123 @@
+"""Operations on limits that several users' requests share, and on one user's limits at one model, for operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.http import HttpRequest
+
+from webapp.api.limits import check_amounts, check_rank, checked_changer, find_user
+from webapp.audit.log import record
+from webapp.gateway.errors import ApiError, not_found
+from webapp.gateway.structs import Body, Result
+from webapp.limits.models import SHARED_AMOUNTS, SharedRule
+from webapp.limits.shared import change_shared, remove_shared
+from webapp.registry.models import RegisteredModel
+
+
+class SharedLimitsBody(Body):
+    """The subject, and all amounts that its requests share. All null: the rule is removed.
+
+    The subject is a model, a group's members together, a user at one model, or the whole site.
+    """
+
+    max_open: int | None
+    requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    output_tokens_per_minute: int | None
+    daily_budget_nano: int | None
+    monthly_budget_nano: int | None
+    model: str = ""
+    """Id of a registered model; empty: requests to all models."""
+    user_id: int | None = None
+    """Only with a model."""
+    group_id: int | None = None
+    """Only without a model."""
+
+
+class SharedLimits(Result):
+    """One shared rule."""
+
+    model: str
+    user_id: int | None
+    user: str
+    """The user's name; empty: requests of all users."""
+    group_id: int | None
+    group: str
+    """The group's name; empty: it is no rule of a group."""
+    max_open: int | None
+    requests_per_minute: int | None
+    input_tokens_per_minute: int | None
+    output_tokens_per_minute: int | None
+    daily_budget_nano: int | None
+    monthly_budget_nano: int | None
+
+
+class SharedLimitsList(Result):
+    """All shared rules."""
+
+    rules: list[SharedLimits]
+
+
+def list_shared_limits(request: HttpRequest) -> SharedLimitsList:
+    """List the limits that requests share. 403 `forbidden`."""
+    checked_changer(request)
+    return _listed()
+
+
+def change_shared_limits(request: HttpRequest, body: SharedLimitsBody) -> SharedLimitsList:
+    """Set the limits that the requests of one subject share. 403 `forbidden`; 404 where there is no such subject."""
+    operator = checked_changer(request)
+    check_amounts(body, SHARED_AMOUNTS)
+    user, group = _subject_of(body)
+    if user is not None:
+        check_rank(operator, user)
+    amounts = {name: getattr(body, name) for name in SHARED_AMOUNTS}
+    with transaction.atomic():
+        _change(body.model, user, group, amounts)
+    return _listed()
+
+
+def _change(model: str, user: User | None, group: Group | None, amounts: dict[str, Any]) -> None:
+    if all(value is None for value in amounts.values()):
+        rule = remove_shared(model, user, group)
+        if rule is not None:
+            record(rule, "removed the shared limits of", {"subject": rule.subject}, {})
+        return
+    rule, before = change_shared(model, user, group, amounts)
+    changed = [name for name in amounts if amounts[name] != before[name]]
+    if changed:
+        was, now = ({name: values[name] for name in changed} for values in (before, amounts))
+        record(rule, "set the shared limits of", was, now)
+
+
+def _subject_of(body: SharedLimitsBody) -> tuple[User | None, Group | None]:
+    """Raises ApiError."""
+    if body.user_id is not None and not body.model:
+        raise ApiError(400, "invalid", "A user's limits for all models have an address of their own.", "user_id")
+    if body.group_id is not None and (body.model or body.user_id is not None):
+        raise ApiError(400, "invalid", "A group shares its limits for all models.", "group_id")
+    if body.model and not RegisteredModel.objects.filter(pk=body.model).exists():
+        raise not_found("model")
+    group = None if body.group_id is None else Group.objects.filter(pk=body.group_id).first()
+    if body.group_id is not None and group is None:
+        raise not_found("group")
+    return None if body.user_id is None else find_user(body.user_id), group
+
+
+def _listed() -> SharedLimitsList:
+    rules = SharedRule.objects.select_related("user", "group").order_by("subject")
+    return SharedLimitsList([_shown(rule) for rule in rules])
+
+
+def _shown(rule: SharedRule) -> SharedLimits:
+    return SharedLimits(
+        model=rule.model,
+        user_id=rule.user_id,
+        user=rule.user.get_username() if rule.user is not None else "",
+        group_id=rule.group_id,
+        group=rule.group.name if rule.group is not None else "",
+        **{name: getattr(rule, name) for name in SHARED_AMOUNTS},
+    )

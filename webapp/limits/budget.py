@@ -1,0 +1,126 @@
+"""Budgets of a day and of a month: the records of use say what is spent, open requests' reservations are added.
+
+Call it in a transaction that holds the user's lock, and the locks of shared rules with budgets. Both amounts are read
+in one statement, so that a request that settles meanwhile counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from django.db.models import QuerySet, Sum, Value
+from django.utils import timezone
+
+from inference.protocol.events import Limit
+from webapp.limits.models import Reservation
+from webapp.limits.refusal import budget_used_up
+from webapp.limits.scopes import Scope, Subject
+from webapp.usage.models import UsageRecord, UsageSum, UserSum
+
+Period = Literal["daily_budget", "monthly_budget"]
+_RETRY_AFTER_S = 5
+"""Open requests end within seconds, and most cost less than they reserve."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One budget at one moment, in billionths of a unit of one currency."""
+
+    subject: Subject
+    name: Period
+    limit: int
+    spent: int
+    reserved: int
+    """By open requests."""
+    currency: str
+    ends_at: datetime
+
+    @property
+    def remaining(self) -> int:
+        return max(0, self.limit - self.spent - self.reserved)
+
+    def check(self, nano: int) -> None:
+        """Raises Refused unless so much fits."""
+        if nano <= self.remaining:
+            return
+        wait_s = int((self.ends_at - timezone.now()).total_seconds()) + 1
+        if nano > self.limit:
+            wait_s = 0
+        elif nano <= self.limit - self.spent:
+            wait_s = _RETRY_AFTER_S
+        raise budget_used_up(self.name, self.subject, (self.limit, self.remaining, nano), self.currency, wait_s)
+
+    def limit_before(self, before: int, nano: int) -> Limit:
+        """The state for a request that begins after others of the same send took so much."""
+        return Limit(
+            name=self.name,
+            subject=self.subject,
+            limit=self.limit,
+            remaining=max(0, self.remaining - before),
+            reset_unix_us=int(self.ends_at.timestamp()) * 10**6,
+            num_taken=nano,
+            refill_per_s=0.0,
+            currency=self.currency,
+        )
+
+
+def budgets_of(scopes: Sequence[Scope], currency: str) -> list[Budget]:
+    """Read the budgets that these scopes name."""
+    now = timezone.now().astimezone(UTC)
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    month = day.replace(day=1)
+    periods: list[tuple[Period, datetime, datetime]] = [
+        ("daily_budget", day, day + timedelta(days=1)),
+        ("monthly_budget", month, (month + timedelta(days=31)).replace(day=1)),
+    ]
+    return [
+        _budget(scope, name, start, end, currency)
+        for scope in scopes
+        for name, start, end in periods
+        if getattr(scope.amounts, f"{name}_nano") is not None
+    ]
+
+
+def release(request_id: str) -> None:
+    """End a request's reservation, in the transaction that posts its bill."""
+    Reservation.objects.filter(request_id=request_id).delete()
+
+
+def _budget(scope: Scope, name: Period, start: datetime, end: datetime, currency: str) -> Budget:
+    spent = _total(_spent(scope, start).filter(currency=currency), "spent", "cost_nano")
+    reserved = _total(_reserved(scope, start).filter(currency=currency), "reserved", "nano")
+    found = dict(spent.union(reserved, all=True))
+    limit = getattr(scope.amounts, f"{name}_nano")
+    return Budget(scope.kind, name, limit, found.get("spent", 0), found.get("reserved", 0), currency, end)
+
+
+def _total(rows: QuerySet[Any], name: str, column: str) -> QuerySet[Any]:
+    """One row of this name, or none."""
+    named = rows.order_by().annotate(part=Value(name)).values("part")
+    summed: QuerySet[Any] = named.annotate(total=Sum(column, default=0)).values_list("part", "total")
+    return summed
+
+
+def _spent(scope: Scope, start: datetime) -> QuerySet[Any]:
+    """Rows with the cost of requests that were accepted since."""
+    if scope.model and scope.user_id:
+        return UsageRecord.objects.filter(user_id=scope.user_id, model=scope.model, accepted_at__gte=start)
+    if scope.model:
+        return UsageSum.objects.filter(span="day", start__gte=start, model=scope.model)
+    sums = UserSum.objects.filter(span="day", start__gte=start)
+    if scope.user_id:
+        return sums.filter(user_id=scope.user_id)
+    return sums.filter(user__groups=scope.group_id) if scope.group_id else sums
+
+
+def _reserved(scope: Scope, start: datetime) -> QuerySet[Reservation]:
+    since_us = int(start.timestamp()) * 10**6
+    rows = Reservation.objects.filter(request__finished_at=None, request__accepted_unix_us__gte=since_us)
+    if scope.model:
+        rows = rows.filter(request__model=scope.model)
+    if scope.user_id:
+        rows = rows.filter(request__user_id=scope.user_id)
+    return rows.filter(request__user__groups=scope.group_id) if scope.group_id else rows

@@ -1,0 +1,97 @@
+"""What a request may use at most, known before it begins: for its rates an estimate, for budgets the highest cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from inference.protocol.request import SamplingParams, Usage
+from webapp.billing.bill import prices_in_force
+from webapp.billing.book import PriceSet
+from webapp.limits.rates import Bucket, Kind
+from webapp.requests import services
+from webapp.requests.input import ForkInput, SavedInput
+from webapp.requests.models import Request
+
+_BYTES_PER_TOKEN = 4
+"""Of English text. The estimate is corrected when the request settles."""
+_TEMPLATE_TOKENS = 512
+"""More than a chat template adds to a prompt."""
+_MESSAGE_TOKENS = 16
+"""More than it adds to one message."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """The tokens of one request."""
+
+    input_tokens: int
+    """Estimated."""
+    most_input: int
+    """No prompt of it is longer."""
+    most_output: int
+
+    def amount(self, bucket: Bucket, num_requests: int) -> int:
+        """What the request takes from a bucket. Output that no bucket holds is reserved as far as it fits."""
+        match bucket.kind:
+            case "requests":
+                return 1
+            case "input_tokens":
+                return self.input_tokens
+        return min(self.most_output, max(1, bucket.limit // num_requests))
+
+    def most_nano(self, prices: PriceSet) -> int:
+        """Its highest cost."""
+        dearest = max(nano for kind, nano in prices.unit_nano.items() if kind != "output")
+        return self.most_input * dearest + self.most_output * prices.unit_nano["output"]
+
+
+NOTHING = Charge(0, 0, 0)
+"""The charge of a request whose tokens are not known yet."""
+
+
+def charges_of(requests: Sequence[Request], params: Sequence[SamplingParams]) -> list[Charge]:
+    """Return what each request may use. All are of one model."""
+    found = services.loaded_or_none(requests[0].model)
+    window = None if found is None else found.window
+    return [_charge_of(request, each, window) for request, each in zip(requests, params, strict=True)]
+
+
+def prices_now(model: str) -> PriceSet | None:
+    """The model's prices by the day of UTC. None: it costs nothing."""
+    return prices_in_force(model, datetime.now(UTC).date())
+
+
+def used_of(usage: Usage, kind: Kind) -> int:
+    """What a settled request used of a rate. Tokens that the prefix cache held do not count."""
+    match kind:
+        case "requests":
+            return 1
+        case "input_tokens":
+            return usage.uncached_input + usage.cache_write_5m + usage.cache_write_1h
+    return usage.output
+
+
+def usage_of(request: Request) -> Usage:
+    """The usage that a settled request's row has."""
+    return msgspec.convert(request.usage, Usage) if request.usage else Usage()
+
+
+def _charge_of(request: Request, params: SamplingParams, window: int | None) -> Charge:
+    source = request.input
+    if isinstance(source, SavedInput):
+        exact = len(source.prompt.ids) + (len(source.forked.ids) if source.forked is not None else 0)
+        return Charge(exact, exact, _within(params.max_tokens, window))
+    kept = len(source.ids) if isinstance(source, ForkInput) else 0
+    num_bytes = sum(len(message.content.encode(errors="replace")) for message in source.messages) + kept
+    num_messages = len(source.messages)
+    estimate = num_bytes // _BYTES_PER_TOKEN + _MESSAGE_TOKENS // 2 * num_messages + 1
+    most = num_bytes + _TEMPLATE_TOKENS + _MESSAGE_TOKENS * num_messages
+    return Charge(_within(estimate, window), _within(most, window), _within(params.max_tokens, window))
+
+
+def _within(num: int, window: int | None) -> int:
+    return num if window is None else min(num, window)
