@@ -13,6 +13,9 @@ export interface TakeOver {
 
 export const TAKEN_OVER = { lost: "Worker lost, taken over", stopped: "Worker stopped, taken over" };
 
+/** True from the end of a worker to the next token. */
+export const isTakenOver = (generation: Generation): boolean => takeOvers(generation).at(-1)?.end === null;
+
 /** In order. Workers that ended one after the other without a token between them make one pause. */
 export function takeOvers({ interruptions, tokens }: Generation): TakeOver[] {
   const found: TakeOver[] = [];
