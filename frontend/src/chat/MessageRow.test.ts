@@ -145,3 +145,11 @@ it("does not call a slow model's usual pause a silence", () => {
   flushSync();
   expect(state()).toMatch(/^waiting no token for 6 s/);
 });
+
+it("does not say that an answer is written that the page may no longer follow", () => {
+  show("streaming", "");
+  read([ACCEPTED, token(0, 1_000_000)]);
+  chat.traces.req_a!.refusal = "Sign in again to go on watching; the answer goes on by itself.";
+  flushSync();
+  expect(state()).toMatch(/^not followed/);
+});

@@ -92,7 +92,7 @@ it("names the moments of its charts anew only when a part of the axis begins", a
   );
   const at = (second: number) => nowOf({ at_ms: NOW_MS + second * 1000, workers });
   tell(at(1));
-  const form = Intl.DateTimeFormat.prototype as { format: (at: number) => string };
+  const form = Intl.DateTimeFormat.prototype as { format: unknown };
   const use = vi.spyOn(form, "format", "get");
   const make = vi.spyOn(Intl, "DateTimeFormat");
   for (let second = 2; second < 12; second += 1) tell(at(second));
