@@ -8,7 +8,6 @@ import type {
   UsageFigures,
 } from "../../protocol/api";
 import { count, counted, money } from "../../trace/format";
-import { inZone } from "../address/zoned";
 import { numInput } from "../figures/words";
 
 export type AmountName = "max_open" | "requests_per_minute" | "tokens_per_day";
@@ -84,17 +83,17 @@ export function concernedText({ num_users, users, num_requests, num_sets }: Stop
   return `It stops ${counted(num_users, "user")}: ${names}. ${ending}`;
 }
 
-const toMinute = inZone({
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
-
 /** The moment in the browser's own zone: "Oct 24, 15:03". */
 export function momentText(at: string | null): string {
-  return at === null ? "never" : toMinute(at);
+  if (at === null) return "never";
+  const form: Intl.DateTimeFormatOptions = {
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  };
+  return new Intl.DateTimeFormat("en-US", form).format(new Date(at));
 }
 
 /** The limits in force, each with the rule that decided. */
