@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
+import { intervalRows } from "./compare/figures";
 import { ACCEPTED, foldAll, token } from "./fixtures";
+import { duration } from "./format";
 import { longestWait } from "./journey/longest-wait";
 import { takeOvers } from "./take-overs";
 import { intervalTable } from "./timing/intervals";
@@ -49,6 +51,13 @@ describe.each(["taken_over", "second_taken_over"])("the recorded log %s", (name)
     const path = criticalPath(view);
     expect(path.filter(({ label }) => label === LOST)).toMatchObject([{ start, end }]);
     expect(path.filter(({ label, end: to }) => label === DECODE && to > end)).toHaveLength(1);
+  });
+
+  it("compares the decoding before and after the pause as one row", () => {
+    const parts = intervalTable(view).intervals.filter(({ label }) => label === DECODE);
+    const spent = parts.reduce((sum, part) => sum + part.spent, 0);
+    const row = intervalRows([view]).find(({ label }) => label === DECODE)!;
+    expect(row.cells.map(({ text }) => text)).toEqual([duration(spent)]);
   });
 
   it("names the pause as the longest wait, and the token that ended it", () => {
