@@ -23,6 +23,7 @@ let row: object;
 let chat: Chat;
 
 afterEach(() => {
+  vi.useRealTimers();
   chat.close();
   return unmount(row);
 });
@@ -103,4 +104,52 @@ it("says that text was withheld without its events, and reads it aloud to none w
   read([...WRITTEN, WITHHELD, ...ended("content_filter")]);
   expect(notice()).toContain("withheld the rest of the answer");
   expect(document.querySelector('[role="alert"]')).toBeNull();
+});
+
+const state = () => document.querySelector(".summary")!.textContent.replaceAll("\u00a0", " ").trim();
+
+it("counts the seconds without a token, says that a worker ended, and goes back to writing", () => {
+  vi.useFakeTimers();
+  show("streaming", "");
+  const at = (position: number) => token(position, 600_000 + position * 10_000);
+  const started = [ACCEPTED, at(0), at(1), at(2)];
+  read(started);
+  const wait = (ms: number) => {
+    vi.advanceTimersByTime(ms);
+    flushSync();
+  };
+  wait(1499);
+  expect(state()).toMatch(/^writing/);
+  wait(1);
+  expect(state()).toMatch(/^waiting no token for 2 s3 tokens/);
+  wait(2000);
+  expect(state()).toMatch(/^waiting no token for 4 s3 tokens/);
+  const worker = { attempt: 1, cause: "lost", silent_us: 3_500_000, generation: 0 };
+  const ended = { type: "generation.interrupted", at: 4_200_000, ...worker } as unknown as AnyEvent;
+  read([...started, ended]);
+  expect(state()).toMatch(/^the worker ended; another goes on/);
+  wait(5000);
+  expect(state()).toMatch(/^the worker ended; another goes on/);
+  read([...started, ended, token(3, 5_000_000)]);
+  expect(state()).toMatch(/^writing/);
+});
+
+it("does not call a slow model's usual pause a silence", () => {
+  vi.useFakeTimers();
+  show("streaming", "");
+  read([ACCEPTED, token(0, 1_000_000), token(1, 3_000_000)]);
+  vi.advanceTimersByTime(5500);
+  flushSync();
+  expect(state()).toMatch(/^writing/);
+  vi.advanceTimersByTime(500);
+  flushSync();
+  expect(state()).toMatch(/^waiting no token for 6 s/);
+});
+
+it("does not say that an answer is written that the page may no longer follow", () => {
+  show("streaming", "");
+  read([ACCEPTED, token(0, 1_000_000)]);
+  chat.traces.req_a!.refusal = "Sign in again to go on watching; the answer goes on by itself.";
+  flushSync();
+  expect(state()).toMatch(/^not followed/);
 });

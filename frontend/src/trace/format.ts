@@ -71,11 +71,21 @@ export function moneyColumn(nanos: number[], currency: string): string[] {
 
 function moneyIn(nano: number, currency: string, digits: Intl.NumberFormatOptions): string {
   const inDigits = (style: Intl.NumberFormatOptions) =>
-    new Intl.NumberFormat("en-US", { ...style, ...digits }).format(nano / 1e9);
+    numberForm({ ...style, ...digits }).format(nano / 1e9);
   // A code has three letters; another name of a currency stands behind the number.
   return /^[A-Z]{3}$/.test(currency)
     ? inDigits({ style: "currency", currency })
     : `${inDigits({})}\u00a0${currency}`;
+}
+
+// Making a formatter takes a hundred times as long as using it, and a table or chart has many amounts.
+const numberForms = new Map<string, Intl.NumberFormat>();
+
+function numberForm(options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const key = JSON.stringify(options);
+  const form = numberForms.get(key) ?? new Intl.NumberFormat("en-US", options);
+  numberForms.set(key, form);
+  return form;
 }
 
 /** Billionths of a currency unit, exactly. */

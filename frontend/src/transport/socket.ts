@@ -1,6 +1,12 @@
 /** The page's one WebSocket, on which it follows any number of requests: no new connection when one is sent. */
 import type { Frame } from "../protocol/events";
 
+/** Why the server does not send a stream. */
+export interface StreamProblem {
+  code: string;
+  message: string;
+}
+
 /** One request's stream, whatever carries it. */
 export interface Followed {
   readonly requestId: string;
@@ -10,7 +16,7 @@ export interface Followed {
   receive(frame: Frame, text?: string): void;
   end(): void;
   /** The server will not send this stream, now or later. */
-  refuse(message: string): void;
+  refuse(problem: StreamProblem): void;
   /** The connection has gone, and comes back by itself; or is there again. */
   lose(isLost: boolean): void;
   /** The server's log was lost, and written anew: what was had is void, and all of it comes again. */
@@ -24,7 +30,7 @@ interface Message extends Partial<Frame> {
   end?: true;
   again?: true;
   resume?: string;
-  error?: { code: string; message: string };
+  error?: StreamProblem;
 }
 
 /** A handshake that a proxy swallows is not waited for any longer. */
@@ -116,7 +122,7 @@ export class Socket {
     if (message.events) return each.receive(message as Frame, text);
     if (message.again) return each.beginAgain();
     this.followed.delete(message.tag);
-    if (message.error) each.refuse(message.error.message);
+    if (message.error) each.refuse(message.error);
     else if (message.resume !== undefined) this.follow(each);
     else each.end();
   }

@@ -182,6 +182,23 @@ test("a request that the server refuses says why, and the others go on", () => {
   expect(b.found.seqs).toEqual([1]);
 });
 
+test.each([
+  [2, "Sign in again to go on watching; the answer goes on by itself."],
+  [0, "Sign in again to see this request."],
+])("a sign-in that ended elsewhere, after %i events, is told as what it is", async (num, words) => {
+  const error = { code: "not_signed_in", message: "Sign in first, then send the request again." };
+  vi.stubGlobal("fetch", () => Promise.resolve(new Response(JSON.stringify({ error }), { status: 401 })));
+  const [byFrame, bySse] = [stream("req_a"), stream("req_b")];
+  FakeSocket.last.accept();
+  if (num) for (const tag of [1, 2]) FakeSocket.last.tell({ tag, ...frame(1, num) });
+  FakeSocket.last.tell({ tag: 1, error });
+  bySse.stream.fallBack();
+  FakeSource.all[0]!.close();
+  FakeSource.all[0]!.dispatchEvent(new Event("error"));
+  await vi.advanceTimersByTimeAsync(0);
+  expect([byFrame.found.refusal, bySse.found.refusal]).toEqual([words, words]);
+});
+
 test.each(["refused", "swallowed"])(
   "where a WebSocket is %s, events come by SSE, resumed after the last",
   (how) => {

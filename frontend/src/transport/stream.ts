@@ -1,7 +1,7 @@
 /** One request's frames: on the page's WebSocket, or by server-sent events where none can be had. Drops what it has
  * seen and ends once. */
 import type { AnyEvent, Frame } from "../protocol/events";
-import type { Followed, Socket } from "./socket";
+import type { Followed, Socket, StreamProblem } from "./socket";
 
 export type Carrier = "websocket" | "sse";
 
@@ -19,6 +19,9 @@ export interface StreamHandlers {
 
 /** Signed out, not there, or its saved trace is damaged. */
 const REFUSALS = [401, 404, 409];
+/** A sign-in that ended takes the events away, not the answer. */
+const GOES_ON = "Sign in again to go on watching; the answer goes on by itself.";
+const SIGN_IN = "Sign in again to see this request.";
 
 export class EventStream implements Followed {
   lastId: string | number = 0;
@@ -63,9 +66,10 @@ export class EventStream implements Followed {
     this.handlers.onEnd();
   }
 
-  refuse(message: string): void {
+  refuse({ code, message }: StreamProblem): void {
     this.close();
-    this.handlers.onRefused(message);
+    const signIn = this.lastSeq ? GOES_ON : SIGN_IN;
+    this.handlers.onRefused(code === "not_signed_in" ? signIn : message);
   }
 
   lose(isLost: boolean): void {
@@ -99,8 +103,8 @@ export class EventStream implements Followed {
     const abort = new AbortController();
     const response = await fetch(this.url, { signal: abort.signal }).catch(() => null);
     if (response && REFUSALS.includes(response.status)) {
-      const body = (await response.json().catch(() => null)) as { error: { message: string } } | null;
-      this.refuse(body?.error.message ?? "The trace does not load.");
+      const body = (await response.json().catch(() => null)) as { error: StreamProblem } | null;
+      this.refuse(body?.error ?? { code: "", message: "The trace does not load." });
     }
     abort.abort();
   }

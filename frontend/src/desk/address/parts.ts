@@ -2,6 +2,7 @@
 import type { UsageReport } from "../../protocol/api";
 import type { Choices } from "./address";
 import { dayIn, monthOf } from "./period";
+import { inZone } from "./zoned";
 
 type Cut = Pick<UsageReport, "unit" | "starts" | "counted_in" | "first" | "last">;
 
@@ -49,10 +50,11 @@ export function narrowed(cut: Cut, part: number): Pick<Choices, "period" | "week
   return { period: days, weekday: "", hour: "" };
 }
 
+const hour = inZone({ hour: "numeric", hourCycle: "h23" });
+
 /** The hour of the day, from 0 to 23. */
 export function hourIn(zone: string, at: Date): string {
-  const hour = new Intl.DateTimeFormat("en-US", { hour: "numeric", hourCycle: "h23", timeZone: zone });
-  return String(Number(hour.format(at)));
+  return String(Number(hour(at, zone)));
 }
 
 /** "hour", "day" or "month" as the beginning of a title. */

@@ -1,5 +1,6 @@
 /** Entries of the audit log as words. Pure. */
 import type { AuditEntry } from "../../protocol/api";
+import { inZone } from "../address/zoned";
 
 /** Entries of one day, the newest first. */
 export interface AuditDay {
@@ -28,10 +29,8 @@ export function daysOf(entries: readonly AuditEntry[], zone?: string): AuditDay[
   return days;
 }
 
-export function timeText(at: string, zone?: string): string {
-  const form: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
-  return new Intl.DateTimeFormat("en-US", { ...form, hourCycle: "h23", timeZone: zone }).format(new Date(at));
-}
+/** The time of the day in the reader's time zone, to the second. */
+export const timeText = inZone({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
 /** A field's name as words: "unit_price_nano" is "unit price nano". */
 export function nameText(name: string): string {

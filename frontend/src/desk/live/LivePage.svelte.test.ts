@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { LiveNow, Session } from "../../protocol/api";
 import { FakeSocket } from "../../transport/fake-socket";
+import { NUM_PARTS } from "./course";
 import { NOW_MS, nowOf, pointOf, workerOf } from "./fixtures";
 import LivePage from "./LivePage.svelte";
 import WallPage from "./WallPage.svelte";
@@ -47,6 +48,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await unmount(page);
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 
@@ -80,6 +82,25 @@ it("shows what runs now before all charts", async () => {
   const requests = document.querySelector('[aria-label="Requests of host:1"]')!;
   const charts = document.querySelector('[aria-label="All workers together"]')!;
   expect(requests.compareDocumentPosition(charts)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
+});
+
+it("names the moments of its charts anew only when a part of the axis begins", async () => {
+  await show();
+  const numbers = [...Array(12).keys()];
+  const workers = numbers.map((each) =>
+    workerOf({ name: `host:${each}`, state: each ? "stopped" : "ready" }),
+  );
+  const at = (second: number) => nowOf({ at_ms: NOW_MS + second * 1000, workers });
+  tell(at(1));
+  const form = Intl.DateTimeFormat.prototype as { format: unknown };
+  const use = vi.spyOn(form, "format", "get");
+  const make = vi.spyOn(Intl, "DateTimeFormat");
+  for (let second = 2; second < 12; second += 1) tell(at(second));
+  expect(make).not.toHaveBeenCalled();
+  expect(use.mock.calls.length).toBeLessThanOrEqual(10 * (1 + workers.length));
+  tell(at(15));
+  expect(make).not.toHaveBeenCalled();
+  expect(use.mock.calls.length).toBeLessThanOrEqual(11 * (1 + workers.length) + 2 * NUM_PARTS);
 });
 
 it("stops a request at the second press only", async () => {

@@ -9,9 +9,14 @@ export const WINDOW_MS = NUM_PARTS * PART_MS;
 export type Course = (number | null)[];
 export type Value = (point: Point) => number | null;
 
+/** The beginning of the part that a moment lies in. */
+export function startOf(ms: number): number {
+  return Math.floor(ms / PART_MS) * PART_MS;
+}
+
 /** The beginnings of the parts up to a moment. The last part is not over. */
 export function startsOf(nowMs: number): number[] {
-  const last = Math.floor(nowMs / PART_MS) * PART_MS;
+  const last = startOf(nowMs);
   return Array.from({ length: NUM_PARTS }, (_, part) => last - (NUM_PARTS - 1 - part) * PART_MS);
 }
 

@@ -2,7 +2,7 @@
 import type { LiveNow, Point } from "../../protocol/api";
 import { api, ApiError } from "../../transport/api";
 import { LiveSocket } from "../../transport/live-socket";
-import { withPoint } from "./course";
+import { startOf, startsOf, withPoint } from "./course";
 
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 8000;
@@ -18,6 +18,9 @@ export class Live {
   problem = $state("");
   /** The reader must sign in again; nothing more is tried. */
   isOver = $state(false);
+  private readonly lastStart = $derived(this.now && startOf(this.now.at_ms));
+  /** The beginnings of the charts' parts: the same array until the next part begins. */
+  readonly starts: readonly number[] = $derived(this.lastStart === null ? [] : startsOf(this.lastStart));
   private socket: LiveSocket | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private retryMs = MIN_RETRY_MS;
@@ -57,7 +60,10 @@ export class Live {
   }
 
   private show(now: LiveNow): void {
-    this.now = now;
+    const before = new Map(this.now?.workers.map((worker) => [JSON.stringify(worker), worker]));
+    // A worker of which nothing is new stays the same object: its panel is not drawn again.
+    const workers = now.workers.map((worker) => before.get(JSON.stringify(worker)) ?? worker);
+    this.now = { ...now, workers };
     this.problem = "";
     const kept = now.workers.map(({ name, point }): [string, readonly Point[]] => {
       const points = this.histories.get(name) ?? [];

@@ -1,6 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { FakeSocket } from "../../transport/fake-socket";
+import { PART_MS } from "./course";
 import { NOW_MS, nowOf, pointOf, workerOf } from "./fixtures";
 import { Live } from "./live.svelte";
 
@@ -45,6 +46,21 @@ it("draws the last fifteen minutes at once, and goes on from there", async () =>
   FakeSocket.last.tell(second(2));
   expect(times()).toEqual([-1000, 0, 1000, 2000]);
   expect(FakeSocket.last.sent.at(-1)).toEqual({ type: "ack", num_messages: 3 });
+});
+
+it("keeps an ended worker and the parts of the axis as they are, until something is new", async () => {
+  await live.open();
+  const ended = () => workerOf({ name: "host:2", state: "stopped", point: null });
+  const tell = (n: number) =>
+    FakeSocket.last.tell({ ...second(n), workers: [...second(n).workers, ended()] });
+  tell(1);
+  const { now, starts } = { now: live.now!, starts: live.starts };
+  tell(2);
+  expect(live.now!.workers[0]).not.toBe(now.workers[0]);
+  expect(live.now!.workers[1]).toBe(now.workers[1]);
+  expect(live.starts).toBe(starts);
+  tell(15);
+  expect(live.starts.at(-1)! - starts.at(-1)!).toBe(PART_MS);
 });
 
 it("says that Redis is lost, and keeps the last figures instead of zeros", async () => {

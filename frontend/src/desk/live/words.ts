@@ -22,10 +22,29 @@ export function span(ms: number): string {
   return h % 24 ? `${d}\u00a0d ${h % 24}\u00a0h` : `${d}\u00a0d`;
 }
 
+// Making a formatter takes a hundred times as long as using it.
+const MINUTES: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const toMinute = new Intl.DateTimeFormat("en-US", MINUTES);
+const toSecond = new Intl.DateTimeFormat("en-US", { ...MINUTES, second: "2-digit" });
+
 /** A time of the day, to the second. */
-export function clock(unixMs: number, hasSeconds = true): string {
-  const form: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  return new Intl.DateTimeFormat("en-US", hasSeconds ? { ...form, second: "2-digit" } : form).format(unixMs);
+export function clock(unixMs: number): string {
+  return toSecond.format(unixMs);
+}
+
+/** The time axis that the charts of a page share. */
+export interface TimeAxis {
+  /** The beginnings of the parts. */
+  starts: readonly number[];
+  /** Each beginning to the minute. */
+  labels: string[];
+  /** Each beginning to the second. */
+  times: string[];
+}
+
+export function axisOf(starts: readonly number[]): TimeAxis {
+  const labels = starts.map((start) => toMinute.format(start));
+  return { starts, labels, times: starts.map(clock) };
 }
 
 /** A worker that does not work now, in a sentence; empty: it is ready. */

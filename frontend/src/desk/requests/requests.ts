@@ -1,6 +1,7 @@
 /** The requests behind the desk's figures: their order and their table. Pure. */
 import type { UsedRequest, UsedRequestList } from "../../protocol/api";
 import { count, counted, duration, money } from "../../trace/format";
+import { inZone } from "../address/zoned";
 import { causeText, STATUSES, SURFACES } from "../figures/words";
 import { amount, quantity, type Cell, type Table } from "../tables/table";
 
@@ -24,18 +25,18 @@ export function timeText(us: number | null): string {
   return us === null ? "–" : duration(us);
 }
 
+const arrival = inZone({
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+
 /** The arrival in the report's zone: "Oct 24, 15:03:12". */
 export function arrivalText({ accepted_at }: UsedRequest, zone: string): string {
-  const form: Intl.DateTimeFormatOptions = {
-    month: "short",
-    day: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    hourCycle: "h23",
-    timeZone: zone,
-  };
-  return new Intl.DateTimeFormat("en-US", form).format(new Date(accepted_at));
+  return arrival(accepted_at, zone);
 }
 
 export function listedText({ requests, num_requests }: UsedRequestList): string {

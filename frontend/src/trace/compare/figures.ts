@@ -3,7 +3,7 @@ import type { SamplingParams, Usage } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { count, duration, money } from "../format";
 import { outcomeOf, type Outcome } from "../outcome";
-import { intervalTable, type Interval } from "../timing/intervals";
+import { intervalTable } from "../timing/intervals";
 import { gravest, VERDICT_NAMES } from "../verdicts";
 import { tokensPerSecond } from "../words/sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "../words/setting-names";
@@ -92,11 +92,11 @@ export function intervalRows(views: TraceView[]): Row[] {
   const all = tables.flat().sort((a, b) => a.start - b.start);
   const stages = new Map(all.map(({ label, stage }) => [label, stage]));
   return [...stages].map(([label, stage]) => {
-    const found = tables.map((intervals) => intervals.find((each) => each.label === label) ?? null);
-    const first = found[0] && lengthOf(found[0]);
-    const cells = found.map((interval, index) => ({
-      text: interval ? duration(lengthOf(interval)) + (interval.isBeside ? ", beside others" : "") : "none",
-      ratio: index && interval && first ? lengthOf(interval) / first : null,
+    const found = tables.map((intervals) => intervals.filter((each) => each.label === label));
+    const lengths = found.map((parts) => parts.reduce((sum, { spent }) => sum + spent, 0));
+    const cells = found.map((parts, index) => ({
+      text: parts[0] ? duration(lengths[index]!) + (parts[0].isBeside ? ", beside others" : "") : "none",
+      ratio: index && parts.length && lengths[0] ? lengths[index]! / lengths[0] : null,
     }));
     return { label, stage, group: "time", cells, differs: new Set(cells.map(({ text }) => text)).size > 1 };
   });
@@ -106,8 +106,6 @@ function firstTokenUs(view: TraceView): number | null {
   const first = allTokens(view)[0];
   return first ? tookUntil(view, first.at) : null;
 }
-
-const lengthOf = ({ spent }: Interval) => spent;
 
 function tokenRows(views: TraceView[]): Row[] {
   const kinds = KINDS.filter(([kind]) => {

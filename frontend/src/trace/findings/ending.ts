@@ -2,6 +2,7 @@
 import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../format";
 import { cutOf, cutSentence, failureTitle, isAllWithheld, outcomeOf } from "../outcome";
+import { takeOvers } from "../take-overs";
 import { categoryWords, judged, worstScore } from "../words/safety-words";
 import type { TraceView } from "../view";
 import type { Finding } from "./finding";
@@ -114,13 +115,15 @@ function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   ];
 }
 
-function resumptions({ events, interruptions }: TraceView): Finding[] {
+function resumptions(view: TraceView): Finding[] {
+  const { events, interruptions } = view;
   const resumed = events.flatMap(({ event }) => (event.type === "generation.resumed" ? [event] : []));
   const last = resumed.at(-1);
   if (!last) return [];
   const before = interruptions.filter(({ at }) => at <= last.at).at(-1);
-  const paused = before ? ` The answer paused for ${duration(last.at - before.at + before.silent_us)}.` : "";
+  const paused = takeOvers(view).reduce((sum, { start, end }) => sum + (end ?? last.at) - start, 0);
+  const pause = paused > 0 ? ` The answer paused for ${duration(paused)}.` : "";
   const times = interruptions.length > 1 ? `, ${interruptions.length} times in all` : "";
-  const sentence = `Its worker ${before?.cause === "stopped" ? "was stopped" : "was lost"}${times}. Attempt ${last.attempt}${last.worker ? ` on ${last.worker}` : ""} continued after ${counted(last.num_tokens, "token")}.${paused}`;
-  return [{ kind: "resumed", sentence, weight: WHOLE / 2, at: last.at }];
+  const sentence = `Its worker ${before?.cause === "stopped" ? "was stopped" : "was lost"}${times}. Attempt ${last.attempt}${last.worker ? ` on ${last.worker}` : ""} continued after ${counted(last.num_tokens, "token")}.${pause}`;
+  return [{ kind: "resumed", sentence, weight: WHOLE, at: last.at }];
 }

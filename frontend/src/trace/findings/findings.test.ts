@@ -123,9 +123,21 @@ it("tells of each recorded log what stands out in it", () => {
   expect(nothingUnusual(foldAll(golden.finished!))).toBe(
     "Nothing unusual: the first text came 139\u00a0ms after it was accepted, the model wrote 95 tokens a second, and the model ended its turn itself.",
   );
+  expect(findings(foldAll(golden.taken_over!))[1]!.sentence).toMatch(/The answer paused for 3\.06\ss\.$/);
   expect(findings(foldAll(golden.second_turn!))[1]!.sentence).toMatch(
     /^Only 32 of 119 prompt tokens came from the cache\. Token 35 is the first difference: a number changed/,
   );
+});
+
+it("tells of a pause, to the next token, before a token as odd as can be", () => {
+  const found = of(
+    ...[0, 1, 2].map((position) => sampled(position, 600_000 + position * 10_000)),
+    { type: "generation.interrupted", at: 3_000_000, attempt: 1, cause: "lost", worker: "a", silent_us: 10 },
+    { type: "generation.resumed", at: 3_100_000, attempt: 2, worker: "b", num_tokens: 3 },
+    sampled(3, 3_600_000, { logprob: -80, entropy: 0.1 }),
+  );
+  expect(found.slice(0, 2).map(({ kind }) => kind)).toEqual(["resumed", "odd"]);
+  expect(found[0]!.sentence).toMatch(/^Its worker was lost\..* The answer paused for 2\.98\ss\.$/);
 });
 
 describe("the wait for the first text", () => {

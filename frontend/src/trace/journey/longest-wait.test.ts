@@ -16,7 +16,7 @@ const VIEWS = readdirSync(LOGS).map((name) => {
 
 it.each(VIEWS)("names a scene and the very figure that the strip has: %s", (_, view) => {
   const wait = longestWait(view);
-  if (wait) expect(duration(wait.spent)).toBe(stripFigure(view, wait.scene));
+  if (wait?.scene) expect(duration(wait.spent)).toBe(stripFigure(view, wait.scene));
 });
 
 it("gives a long check of the message to the check, though the queue ended later", () => {
@@ -35,11 +35,11 @@ it("gives a long check of the message to the check, though the queue ended later
     { type: "generation.started", at: 138_100, queued_us: 0 },
   ] as unknown as AnyEvent[];
   const view = foldAll(events);
-  expect(longestWait(view)).toEqual({ scene: "safety", title: "Safety", spent: 134_000 });
+  expect(longestWait(view)).toEqual({ scene: "safety", position: null, title: "Safety", spent: 134_000 });
   expect(longestWait(foldAll(events.slice(0, 1)))).toBeNull();
 });
 
-it("counts only what comes before the first token", () => {
+it("counts only scenes that come before the first token", () => {
   const before = VIEWS.flatMap(([, view]) => longestWait(view)?.scene ?? []);
   const late = SCENES.slice(SCENES.findIndex(({ id }) => id === "sampling")).map(({ id }) => id as string);
   expect(before.length).toBeGreaterThan(2);

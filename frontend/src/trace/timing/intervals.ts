@@ -5,6 +5,7 @@
 import { browserMoments } from "../browser-clock";
 import type { StageId } from "../stages";
 import { queueWaits, serverStart, type QueueWait } from "./queue-waits";
+import { takeOvers } from "../take-overs";
 import { allReleases, eachGeneration, waitedForChoice, type TraceView } from "../view";
 
 export const CHOICE = "Waited for your choice";
@@ -91,7 +92,8 @@ export function intervalTable(view: TraceView): IntervalTable {
 type Add = (stage: StageId, label: string, from: Moment, to: Moment) => number;
 
 /** From a generation's queue to its last text. */
-function generationIntervals(view: TraceView, add: Add, firstPaint?: Moment): void {
+function generationIntervals(view: TraceView, plain: Add, firstPaint?: Moment): void {
+  const { add, end } = aroundTakeOvers(view, plain);
   const { started, generation, prefill, tokens, releases } = view;
   const [firstToken, lastToken] = [tokens[0]?.at, tokens.at(-1)?.at];
   const firstDrawn = firstDrawnAt(view);
@@ -104,9 +106,31 @@ function generationIntervals(view: TraceView, add: Add, firstPaint?: Moment): vo
     firstDrawn == null || firstToken === undefined ? firstDrawn : Math.min(firstDrawn, firstToken),
   );
   add("release", "Safety check of the first text", firstToken, releases[0]?.at);
-  const last = add("browser", "Network and first paint", releases[0]?.at, firstPaint);
+  const last = plain("browser", "Network and first paint", releases[0]?.at, firstPaint);
   add("sampling", "Decode of the rest", last > 0 ? last : firstToken, lastToken);
   add("release", "Safety check of the last text", lastToken, releases.at(-1)?.at ?? generation?.at);
+  end();
+}
+
+/** Intervals with the pauses cut out in which no worker had the answer; `end` adds the pauses that are left. */
+function aroundTakeOvers(view: TraceView, plain: Add): { add: Add; end: () => void } {
+  const over = view.generation ?? view.finished ?? view.failed;
+  const left = takeOvers(view).map((each) => ({ ...each, end: each.end ?? over?.at }));
+  const pause = () => {
+    const { label, start, end } = left.shift()!;
+    return plain("queue", label, start, end);
+  };
+  const add: Add = (stage, label, from, to) => {
+    while (from != null && to != null && left[0] && left[0].start < to) {
+      plain(stage, label, from, left[0].start);
+      from = Math.max(from, pause());
+    }
+    return plain(stage, label, from, to);
+  };
+  return {
+    add,
+    end: () => left.splice(0).forEach(({ label, start, end }) => plain("queue", label, start, end)),
+  };
 }
 
 /** When the generation's first token was drawn: a person may have taken time to choose it. */

@@ -3,6 +3,7 @@ import { type AnyEvent, SHOWN } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { counted, duration } from "../format";
 import type { Span } from "./spans";
+import { TAKEN_OVER } from "../take-overs";
 import { nameOf } from "../token-name";
 import { VERDICT_NAMES } from "../verdicts";
 
@@ -64,7 +65,8 @@ export function meaning(span: Span): string {
   return (span.event && SHOWN[span.event.type]?.meaning) || STAGE_MEANINGS[span.stage];
 }
 
-export function waitMeaning(stage: StageId | null): string {
+export function waitMeaning(stage: StageId | null, label: string): string {
+  if (Object.values<string>(TAKEN_OVER).includes(label)) return SHOWN["generation.interrupted"]!.meaning;
   return stage ? STAGE_MEANINGS[stage] : "No event covers this time: one process hands over to the next.";
 }
 

@@ -3,6 +3,7 @@ import { type AnyEvent, SHOWN, type TokenSampled } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { browserMoments } from "../browser-clock";
 import { queueWaits, WAIT_WORDS } from "./queue-waits";
+import { takeOvers } from "../take-overs";
 import {
   allReleases,
   atLastGeneration,
@@ -60,15 +61,17 @@ type Add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen?: 
 function generationSpans(view: TraceView, add: Add): void {
   const { context, prompt, started, generation, prefill, tokens } = view;
   const isRunning = !isOver(view) && generation === null;
+  const pause = takeOvers(view).find(({ end }) => end === null);
   add("context", "context assembly", context && context.at - context.duration_us, context?.at);
   add("tokens", "tokenization", prompt && prompt.at - prompt.duration_us, prompt?.at);
   for (const { where, start, end, isOpen } of queueWaits(view))
     add("queue", WAIT_WORDS[where], start, end, isOpen);
   if (started?.server && !prefill.length)
     add("prefill", "the server's own queue and prefill", started.at, tokens[0]?.at);
-  if (started && !tokens.length && isRunning)
+  if (started && !tokens.length && isRunning && !pause)
     add("prefill", "reading the prompt", prefill.at(-1)?.at ?? started.at, view.at, true);
-  if (tokens.length && isRunning) add("sampling", "the next token", tokens.at(-1)!.at, view.at, true);
+  if (pause && isRunning) add("queue", "no worker; another takes over", pause.start, view.at, true);
+  else if (tokens.length && isRunning) add("sampling", "the next token", tokens.at(-1)!.at, view.at, true);
 }
 
 function titled(stage: StageId, title: string, start: number, end: number, isOpen: boolean): Span {

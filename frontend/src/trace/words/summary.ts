@@ -2,9 +2,10 @@
 import type { SafetyChecked } from "../../protocol/events";
 import { count, counted, duration, seconds } from "../format";
 import { endOf, endOfMessage, type Ending, type SavedAnswer, type Outcome } from "../outcome";
+import { isTakenOver } from "../take-overs";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
-import { allTokens, atLastGeneration, firstTextUs, waitedForChoice, type TraceView } from "../view";
+import { allTokens, atLastGeneration, firstTextUs, isOver, waitedForChoice, type TraceView } from "../view";
 
 export interface Summary {
   /** The request's activity, or its end when it did not end by itself. */
@@ -23,25 +24,26 @@ const ENDINGS: Record<Exclude<Outcome, "running">, string | null> = {
   failed: "failed",
 };
 
+const WRITING = "writing";
 const NO_ROOM = "cut: no room left";
 const ALL_WITHHELD = "withheld";
 
-export function summaryOfTrace(view: TraceView): Summary {
+/** silentS: seconds without an event of an answer that is being written; null: events come. */
+export function summaryOfTrace(view: TraceView, silentS: number | null = null): Summary {
   const num = allTokens(view).length;
   const speed = tokensPerSecond(view);
   const waited = waitedForChoice(view, 0, view.at);
   const ending = endOf(view);
-  return summary(
-    ending,
-    ending.outcome === "running" ? stateOf(atLastGeneration(view)) : stateAfter(ending),
-    [
-      num > 0 && counted(num, "token"),
-      firstTextAfter(firstTextUs(view)),
-      speed !== null && `${speed.toFixed(0)} tokens/s`,
-      waited > 0 && `waited ${duration(waited)} for your choice`,
-      flagged(view),
-    ],
-  );
+  const state = ending.outcome === "running" ? stateOf(atLastGeneration(view)) : stateAfter(ending);
+  const isSilent = silentS !== null && state === WRITING;
+  return summary(ending, isSilent ? "waiting" : state, [
+    isSilent && `no token for ${silentS}\u00a0s`,
+    num > 0 && counted(num, "token"),
+    firstTextAfter(firstTextUs(view)),
+    speed !== null && `${speed.toFixed(0)} tokens/s`,
+    waited > 0 && `waited ${duration(waited)} for your choice`,
+    flagged(view),
+  ]);
 }
 
 const firstTextAfter = (us: number | null) => us !== null && `${seconds(us)} to first text`;
@@ -71,7 +73,7 @@ function flagged({ inputCheck, generations }: TraceView): string | null {
 export function summaryOfMessage(message: SavedAnswer): Summary | null {
   const { status, figures, text } = message;
   // Its text came with the conversation, before its events.
-  if (status === "streaming" && text) return { state: "writing", isWrong: false, figures: [] };
+  if (status === "streaming" && text) return { state: WRITING, isWrong: false, figures: [] };
   if (!figures) return null;
   const { usage, first_text_us } = figures;
   const ending = endOfMessage(message);
@@ -90,11 +92,19 @@ function summary(
   return { state, isWrong, figures: figures.filter((text): text is string => !!text) };
 }
 
-function stateOf({ cancelledAt, proposed, tokens, prefill, started, queued, inputCheck }: TraceView): string {
+/** True while an answer that has begun is to go on by itself. */
+export function isWriting(view: TraceView): boolean {
+  const last = atLastGeneration(view);
+  return !isOver(view) && last.generation === null && stateOf(last) === WRITING;
+}
+
+function stateOf(view: TraceView): string {
+  const { cancelledAt, proposed, tokens, prefill, started, queued, inputCheck } = view;
   const chunk = prefill.at(-1);
   if (cancelledAt !== null) return "stopping";
   if (proposed) return "waiting for your choice";
-  if (tokens.length) return "writing";
+  if (isTakenOver(view)) return "the worker ended; another goes on";
+  if (tokens.length) return WRITING;
   if (chunk) return `reading ${Math.round((chunk.end / chunk.total) * 100)} %`;
   if (started) return "reading";
   if (queued?.queue_depth === null) return "waiting for the server";

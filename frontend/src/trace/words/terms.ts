@@ -102,6 +102,11 @@ export const TERMS = {
     sentence: "All workers share this queue. A request waits in it until a worker is free.",
     exhibit: "batching",
   },
+  takeOver: {
+    sentence:
+      "The worker ended before the answer did. Another one read prompt and answer again, and went on after the last token.",
+    exhibit: null,
+  },
   serverQueue: {
     sentence:
       "From the worker's request until the server behind this model began to answer. That server reports nothing of this time.",
