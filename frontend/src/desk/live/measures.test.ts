@@ -111,6 +111,8 @@ it("says what is wrong with a worker, and since when", () => {
   expect(of({ state: "loading", progress: 0.4, last_ms: null })).toBe("It loads the model: 40\u00a0%.");
   expect(of({ state: "failed", message: "No such file.", last_ms: null })).toBe("It failed: No such file.");
   expect(aboutText(workerOf(), NOW_MS)).toBe("small on cpu · Q8_0 · int8 · running for 2\u00a0h 5\u00a0min");
+  const ended = workerOf({ state: "stopped", last_ms: NOW_MS - 3_600_000 });
+  expect(aboutText(ended, NOW_MS)).toBe("small on cpu · Q8_0 · int8 · ran for 1\u00a0h 5\u00a0min");
 });
 
 it("tells of each request what it waits for, and its tokens", () => {

@@ -67,6 +67,14 @@ export function troubleText({ state, message, last_ms, progress }: LiveWorker, n
   }
 }
 
+/** An ended worker ran until its last word. */
+function ranText({ state, last_ms }: LiveWorker, startedMs: number, nowMs: number): string {
+  const isOver = state === "stopped" || state === "lost" || state === "failed";
+  return isOver
+    ? `ran for ${span((last_ms ?? startedMs) - startedMs)}`
+    : `running for ${span(nowMs - startedMs)}`;
+}
+
 /** The worker's model and machinery. */
 export function aboutText(worker: LiveWorker, nowMs: number, nameOf = (model: string) => model): string {
   const { model, device, quantization, compute, server, started_ms } = worker;
@@ -75,7 +83,7 @@ export function aboutText(worker: LiveWorker, nowMs: number, nameOf = (model: st
     quantization,
     compute,
     server && `remote server ${server}`,
-    started_ms === null ? null : `running for ${span(nowMs - started_ms)}`,
+    started_ms === null ? null : ranText(worker, started_ms, nowMs),
   ];
   return parts.filter(Boolean).join(" · ");
 }
