@@ -9,6 +9,7 @@ import msgspec
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
+from webapp.context.tools import is_result
 from webapp.keys.keys import check_scope
 from webapp.keys.models import Feature
 from webapp.lifecycle.admission import Limits
@@ -105,5 +106,5 @@ def _request(
 
 
 def _title(messages: Messages) -> str:
-    said = [message.content for message in messages if message.role == "user"]
+    said = [each.content for each in messages if each.role == "user" and not is_result(each.content)]
     return " ".join((said or [""])[-1].split())[:_TITLE_CHARS]

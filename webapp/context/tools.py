@@ -27,6 +27,11 @@ def result(text: str) -> str:
     return f"{_RESULT_BEGIN}\n{text}\n{_RESULT_END}"
 
 
+def is_result(text: str) -> bool:
+    """True: the text is the result of a call, and no person's words."""
+    return text.startswith(_RESULT_BEGIN)
+
+
 def _definition(tool: Tool) -> str:
     told = {"name": tool.name, "description": tool.description, "parameters": json.loads(tool.parameters)}
     return json.dumps({name: value for name, value in told.items() if value != ""}, ensure_ascii=False)
