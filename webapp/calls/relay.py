@@ -24,6 +24,7 @@ from webapp.lifecycle.stop import stop
 from webapp.requests.models import Request
 from webapp.stream.frames import Again, Unreadable, frames
 from webapp.stream.hub import Overflow
+from webapp.stream.session import Ending
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,11 @@ UNREAD_S = 5.0
 class Lost(Exception):
     """The events cannot be read any further; the message says why."""
 
+    def __init__(self, message: str, code: str = "worker_lost") -> None:
+        super().__init__(message)
+        self.code = code
+        """As that of a failure."""
+
 
 @dataclass(frozen=True)
 class Arrived:
@@ -49,15 +55,19 @@ class Arrived:
     events: Sequence[AnyEvent]
 
 
-async def relay(requests: Sequence[Request], is_background: bool = False) -> AsyncGenerator[Arrived | None, None]:
+async def relay(
+    requests: Sequence[Request], ending: Ending | None = None, is_background: bool = False
+) -> AsyncGenerator[Arrived | None, None]:
     """Yield the events of all requests until each has ended, and None after each SILENCE_S without any. Raises Lost.
 
-    Stops the requests that have not ended where the generator is closed or cancelled, unless they run in the
-    background.
+    ending: returns once the caller's key counts no more. Stops the requests that have not ended where the generator is
+    closed or cancelled, or raises, unless they run in the background.
     """
     queue: asyncio.Queue[Arrived | Lost] = asyncio.Queue(_AHEAD)
     readers = [_Reader(index, each, queue, is_background) for index, each in enumerate(requests)]
     tasks = [asyncio.create_task(reader.run()) for reader in readers]
+    if ending is not None:
+        tasks.append(asyncio.create_task(_watch(ending, queue)))
     is_open = set(range(len(requests)))
     try:
         while is_open:
@@ -78,6 +88,11 @@ async def relay(requests: Sequence[Request], is_background: bool = False) -> Asy
         await asyncio.gather(*tasks, return_exceptions=True)
         if is_open and not is_background:
             await asyncio.shield(asyncio.ensure_future(_stop([requests[index] for index in sorted(is_open)])))
+
+
+async def _watch(ending: Ending, queue: asyncio.Queue[Arrived | Lost]) -> None:
+    await ending()
+    await queue.put(Lost("The key of this call was revoked or has expired.", "revoked_key"))
 
 
 async def attended(begin: Callable[[], Begun]) -> Begun:

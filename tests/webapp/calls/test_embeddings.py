@@ -62,7 +62,7 @@ async def test_one_user_leaves_room_for_others(embedder: Embedder, monkeypatch: 
         ({"requests_per_minute": 1}, 429, "rate_limit_exceeded"),
     ],
 )
-async def test_the_users_limits_hold(values: dict[str, object], status: int, code: str) -> None:
+async def test_the_users_limits_hold(redis_client: object, values: dict[str, object], status: int, code: str) -> None:
     alice = await User.objects.acreate_user("alice")
     key = await asyncio.to_thread(lambda: create(alice.pk, "test"))
     await asyncio.to_thread(lambda: change(alice, **values))

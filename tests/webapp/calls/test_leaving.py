@@ -14,7 +14,7 @@ from inference.protocol.events import AnyEvent, RequestCancelled, RequestFailed,
 from inference.protocol.request import SamplingParams
 from tests.webapp.registered import CONFIGURED
 from webapp.calls.call import Begun, Call, begin
-from webapp.calls.relay import attended, relay
+from webapp.calls.relay import Lost, attended, relay
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.idempotency import Key
 from webapp.lifecycle.start import Arrival
@@ -90,3 +90,20 @@ async def test_a_stream_that_is_never_read_stops_its_request(
 
 def logged(request: Request) -> list[AnyEvent]:
     return [event for frame in services.event_log().read(request.pk) for event in frame.events]
+
+
+async def test_a_call_ends_with_its_key(redis_client: object) -> None:
+    user = await User.objects.acreate(username="alice")
+    (request,) = (await sync_to_async(call)(user)).requests
+    revoked = asyncio.Event()
+
+    async def ending() -> None:
+        await revoked.wait()
+
+    source = relay([request], ending)
+    await anext(source)
+    revoked.set()
+    with pytest.raises(Lost) as lost:
+        await asyncio.wait_for(anext(source), 60)
+    assert lost.value.code == "revoked_key"
+    assert any(isinstance(event, RequestCancelled) for event in logged(request))

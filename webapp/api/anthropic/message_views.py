@@ -20,11 +20,12 @@ from webapp.calls.call import Begun, begin
 from webapp.calls.relay import Arrived, Lost, attended, relay
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.errors import user_id
 from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
 from webapp.requests.models import Request
 from webapp.stream.places import Place
+from webapp.stream.session import ending_of
 
 Source = AsyncGenerator[Arrived | None, None]
 _BEGUN = (CacheLookedUp, TextReleased, RequestFinished, RequestFailed)
@@ -38,7 +39,8 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
     with place_if(body.stream, http) as place:
         begun = await attended(lambda: _begin(http, body, timing))
         projection = _projection(begun.requests[0])
-        source = relay(begun.requests, is_background=begun.is_repeat)  # the first call may still be read
+        # The first call of a repeat may still be read.
+        source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)
         response = await (_whole(source, projection) if place is None else _stream(source, projection, place))
     if begun.is_repeat:
         response[REPLAYED] = "true"
@@ -87,7 +89,7 @@ async def _begun(source: Source) -> list[Arrived]:
             item = await anext(source)
             came += [] if item is None else [item]
     except Lost as error:
-        raise ApiError(503, "worker_lost", str(error)) from None
+        raise refusal_of_failure(error.code, str(error)) from None
     failed = [event for each in came for event in each.events if isinstance(event, RequestFailed)]
     if failed and failed[0].code != "blocked":
         raise refusal_of_failure(failed[0].code, failed[0].message)
@@ -105,7 +107,7 @@ async def frames(source: Source, projection: MessageProjection) -> AsyncIterator
                 yield frame(event)
         failed = projection.failed
     except Lost as error:
-        yield frame(error_of(refusal_of_failure("worker_lost", str(error))))
+        yield frame(error_of(refusal_of_failure(error.code, str(error))))
         return
     finally:
         await source.aclose()

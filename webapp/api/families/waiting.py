@@ -16,6 +16,7 @@ _STATUSES = {
     "grammar_too_complex": 400,
     "unsupported": 400,
     "cancelled": 400,
+    "revoked_key": 401,
     "overloaded": 529,
     "no_worker": 503,
     "queue_unavailable": 503,
@@ -71,5 +72,5 @@ async def all_of(source: AsyncGenerator[Arrived | None, None], num: int) -> list
                 if item is not None:
                     events[item.index] += item.events
     except Lost as error:
-        raise ApiError(503, "worker_lost", str(error)) from None
+        raise refusal_of_failure(error.code, str(error)) from None
     return events

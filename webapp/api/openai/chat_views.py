@@ -22,7 +22,7 @@ from webapp.api.openai.chat_projection import (
     choice_of,
     usage_of,
 )
-from webapp.api.openai.choices import stream
+from webapp.api.openai.choices import Source, stream
 from webapp.api.openai.shapes import ChatBody
 from webapp.calls.answer import Ended
 from webapp.calls.call import Begun, begin
@@ -33,6 +33,7 @@ from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
 from webapp.requests.models import Request
 from webapp.stream.places import Place
+from webapp.stream.session import ending_of
 
 
 async def create_chat(http: HttpRequest) -> HttpResponseBase:
@@ -42,7 +43,9 @@ async def create_chat(http: HttpRequest) -> HttpResponseBase:
     with place_if(bool(body.stream), http) as place:
         begun = await attended(lambda: _begin(http, body, timing))
         projections = _projections(body, begun.requests)
-        response = await (_whole(begun, projections) if place is None else _stream(place, body, begun, projections))
+        # The first call of a repeat may still be read.
+        source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)
+        response = await (_whole(source, projections) if place is None else _stream(place, body, source, projections))
     if begun.is_repeat:
         response[REPLAYED] = "true"
     return traced(response, http, begun.requests, timing, begun.limits)  # type: ignore[no-any-return]
@@ -67,8 +70,8 @@ def _projections(body: ChatBody, requests: Sequence[Request]) -> list[ChoiceProj
     ]
 
 
-async def _whole(begun: Begun, projections: list[ChoiceProjection]) -> HttpResponseBase:
-    events = await all_of(relay(begun.requests, is_background=begun.is_repeat), len(begun.requests))
+async def _whole(source: Source, projections: list[ChoiceProjection]) -> HttpResponseBase:
+    events = await all_of(source, len(projections))
     choices = [choice_of(each, found) for each, found in zip(projections, events, strict=True)]
     if failed := next((each.failed for each in projections if each.failed), None):
         raise refusal_of_failure(failed.code, failed.message)
@@ -77,7 +80,9 @@ async def _whole(begun: Begun, projections: list[ChoiceProjection]) -> HttpRespo
     return json_response(ChatCompletion(head.id, head.created, head.model, choices, usage))
 
 
-async def _stream(place: Place, body: ChatBody, begun: Begun, projections: list[ChoiceProjection]) -> HttpResponseBase:
+async def _stream(
+    place: Place, body: ChatBody, source: Source, projections: list[ChoiceProjection]
+) -> HttpResponseBase:
     has_usage = body.stream_options is not None and body.stream_options.include_usage
     head = projections[0].head
 
@@ -85,4 +90,4 @@ async def _stream(place: Place, body: ChatBody, begun: Begun, projections: list[
         usage = usage_of(ended) if ended is not None else None if has_usage else msgspec.UNSET
         return Chunk(head.id, head.created, head.model, choices, usage=usage)
 
-    return await stream(begun, place, projections, chunk, has_usage)
+    return await stream(source, place, projections, chunk, has_usage)

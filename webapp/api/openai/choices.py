@@ -12,8 +12,7 @@ from webapp.api.families.stream import Stream
 from webapp.api.families.waiting import ready, refusal_of_failure, resumed
 from webapp.api.openai.errors import error_of
 from webapp.calls.answer import Ended, Failed
-from webapp.calls.call import Begun
-from webapp.calls.relay import Arrived, Lost, relay
+from webapp.calls.relay import Arrived, Lost
 from webapp.stream.places import Place
 
 _DONE = b"data: [DONE]\n\n"
@@ -31,17 +30,17 @@ class Projection(Protocol):
         ...
 
 
+Source = AsyncGenerator[Arrived | None, None]
 Chunk = Callable[[list[Any], list[Ended] | None], object]
 """Makes a chunk of its choices. The second: the ends of all answers, for the chunk with the usage."""
 
 
 async def stream(
-    begun: Begun, place: Place, projections: Sequence[Projection], chunk: Chunk, has_usage: bool
+    source: Source, place: Place, projections: Sequence[Projection], chunk: Chunk, has_usage: bool
 ) -> Stream:
     """Return the chunks of all answers as they come. Raises ApiError where one fails before its first token."""
-    source = relay(begun.requests, is_background=begun.is_repeat)  # the first call may still be read
     try:
-        came = await ready(source, len(begun.requests))
+        came = await ready(source, len(projections))
     except BaseException:
         await source.aclose()
         raise
@@ -49,7 +48,7 @@ async def stream(
 
 
 async def _chunks(
-    source: AsyncGenerator[Arrived | None, None], projections: Sequence[Projection], chunk: Chunk, has_usage: bool
+    source: Source, projections: Sequence[Projection], chunk: Chunk, has_usage: bool
 ) -> AsyncIterator[bytes]:
     try:
         async for item in source:
@@ -62,7 +61,7 @@ async def _chunks(
                 yield frame(error_of(refusal_of_failure(failed.code, failed.message)))
                 return
     except Lost as error:
-        yield frame(error_of(refusal_of_failure("worker_lost", str(error))))
+        yield frame(error_of(refusal_of_failure(error.code, str(error))))
         return
     finally:
         await source.aclose()

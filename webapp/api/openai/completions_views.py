@@ -12,7 +12,7 @@ from webapp.api.families.stream import place_if
 from webapp.api.families.waiting import all_of, refusal_of_failure
 from webapp.api.openai.body import read
 from webapp.api.openai.chat_projection import Head
-from webapp.api.openai.choices import stream
+from webapp.api.openai.choices import Source, stream
 from webapp.api.openai.completions import CompletionsBody, plain_call_of
 from webapp.api.openai.completions_projection import (
     Choice,
@@ -29,6 +29,7 @@ from webapp.gateway.errors import user_id
 from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
 from webapp.stream.places import Place
+from webapp.stream.session import ending_of
 
 
 async def create_completion(http: HttpRequest) -> HttpResponseBase:
@@ -40,8 +41,10 @@ async def create_completion(http: HttpRequest) -> HttpResponseBase:
         timing.mark("validate")
         begun = await attended(lambda: _begin(http, body, call, timing))
         projections = _projections(body, call, begun)
+        # The first call of a repeat may still be read.
+        source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)
         response = await (
-            _whole(body, begun, projections) if place is None else _stream(place, body, begun, projections)
+            _whole(body, source, projections) if place is None else _stream(place, body, source, projections)
         )
     if begun.is_repeat:
         response[REPLAYED] = "true"
@@ -63,8 +66,8 @@ def _projections(body: CompletionsBody, call: PlainCall, begun: Begun) -> list[C
     return [CompletionProjection(head, index, text) for index, text in enumerate(texts)]
 
 
-async def _whole(body: CompletionsBody, begun: Begun, projections: list[CompletionProjection]) -> HttpResponseBase:
-    events = await all_of(relay(begun.requests, is_background=begun.is_repeat), len(begun.requests))
+async def _whole(body: CompletionsBody, source: Source, projections: list[CompletionProjection]) -> HttpResponseBase:
+    events = await all_of(source, len(projections))
     choices = [choice_of(each, found) for each, found in zip(projections, events, strict=True)]
     if failed := next((each.failed for each in projections if each.failed), None):
         raise refusal_of_failure(failed.code, failed.message)
@@ -74,7 +77,7 @@ async def _whole(body: CompletionsBody, begun: Begun, projections: list[Completi
 
 
 async def _stream(
-    place: Place, body: CompletionsBody, begun: Begun, projections: list[CompletionProjection]
+    place: Place, body: CompletionsBody, source: Source, projections: list[CompletionProjection]
 ) -> HttpResponseBase:
     has_usage = body.stream_options is not None and body.stream_options.include_usage
     head = projections[0].head
@@ -83,4 +86,4 @@ async def _stream(
         usage = usage_of_prompts(ended, body.n or 1) if ended is not None else None if has_usage else msgspec.UNSET
         return Completion(head.id, head.created, head.model, choices, usage)
 
-    return await stream(begun, place, projections, chunk, has_usage)
+    return await stream(source, place, projections, chunk, has_usage)

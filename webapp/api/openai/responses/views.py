@@ -39,8 +39,10 @@ from webapp.lifecycle.stop import stop
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.stream.places import Place
+from webapp.stream.session import ending_of
 from webapp.traces.store import load_frames
 
+Source = AsyncGenerator[Arrived | None, None]
 _STOP_S = 5.0
 """Longest wait for the end of a response that was cancelled. Its usual time is a tenth of a second."""
 
@@ -68,21 +70,22 @@ async def create_response(http: HttpRequest) -> HttpResponseBase:
         else:
             begun = await attended(lambda: _begin(http, body, timing))
         projection = projection_of(begun.requests[0], body)
-        response = await _answer(body, begun, projection, place)
+        is_background = bool(body.background) or begun.is_repeat  # the first call may still be read
+        source = relay(begun.requests, ending_of(http), is_background)
+        response = await _answer(body, source, projection, place, is_background)
     if begun.is_repeat:
         response[REPLAYED] = "true"
     return traced(response, http, begun.requests, timing, begun.limits)  # type: ignore[no-any-return]
 
 
 async def _answer(
-    body: ResponseBody, begun: Begun, projection: ResponseProjection, place: Place | None
+    body: ResponseBody, source: Source, projection: ResponseProjection, place: Place | None, is_background: bool
 ) -> HttpResponseBase:
-    is_background = bool(body.background) or begun.is_repeat  # the first call may still be read
     if place is not None:
-        return await _stream(place, begun.requests[0], projection, is_background)
+        return await _stream(place, source, projection, is_background)
     if body.background:
         return json_response(projection.response)
-    return await _whole(begun.requests[0], projection, is_background)
+    return await _whole(source, projection)
 
 
 async def show_response(http: HttpRequest, response_id: str) -> HttpResponseBase:
@@ -93,7 +96,9 @@ async def show_response(http: HttpRequest, response_id: str) -> HttpResponseBase
     request, projection = stored.request, projection_of(stored.request, body_of(stored))
     if query.stream:
         after = -1 if query.starting_after is None else query.starting_after
-        response: HttpResponseBase = Stream(_events(relay([request], True), projection, after), place_for(http))
+        response: HttpResponseBase = Stream(
+            _events(relay([request], ending_of(http), True), projection, after), place_for(http)
+        )
     else:
         response = json_response(await sync_to_async(_so_far)(request, projection))
     return traced(response, http, [request], timing)  # type: ignore[no-any-return]
@@ -163,13 +168,13 @@ def _so_far(request: Request, projection: ResponseProjection) -> Response:
 
 async def _end_of(request: Request) -> None:
     with suppress(TimeoutError, Lost):
-        async with asyncio.timeout(_STOP_S), aclosing(relay([request], True)) as source:
+        async with asyncio.timeout(_STOP_S), aclosing(relay([request], None, True)) as source:
             async for _ in source:
                 pass
 
 
-async def _whole(request: Request, projection: ResponseProjection, is_background: bool) -> HttpResponseBase:
-    (events,) = await all_of(relay([request], is_background), 1)
+async def _whole(source: Source, projection: ResponseProjection) -> HttpResponseBase:
+    (events,) = await all_of(source, 1)
     projection.feed(events)
     if failed := projection.failed:
         raise refusal_of_failure(failed.code, failed.message)
@@ -177,13 +182,12 @@ async def _whole(request: Request, projection: ResponseProjection, is_background
 
 
 async def _stream(
-    place: Place, request: Request, projection: ResponseProjection, is_background: bool
+    place: Place, source: Source, projection: ResponseProjection, is_background: bool
 ) -> HttpResponseBase:
     """Return the events as they come. Raises ApiError where the answer fails before its first token.
 
     In the background the events begin at once, as the client may leave after the first.
     """
-    source = relay([request], is_background)
     try:
         came = [] if is_background else await ready(source, 1)
     except BaseException:
