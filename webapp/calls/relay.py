@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 SILENCE_S = 15.0
 _RETRY_S = 0.5
+_CANCEL_S = 0.5
 _PATIENCE_S = 30.0
 """Longest time without a frame while Redis cannot be reached."""
 _AHEAD = 8
@@ -83,11 +84,18 @@ async def relay(
                 is_open.discard(item.index)
             yield item
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _end(tasks)
         if is_open and not is_background:
             await asyncio.shield(asyncio.ensure_future(_stop([requests[index] for index in sorted(is_open)])))
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel the tasks until all have ended: a library may take a cancellation for its own."""
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=_CANCEL_S)
 
 
 async def _watch(ending: Ending, queue: asyncio.Queue[Arrived | Lost]) -> None:
