@@ -176,6 +176,6 @@ def test_a_truncated_model_file_is_refused(tmp_path: Path, model_path: Path) -> 
         load_decoder(GgufFile(path))
 
 
-def test_a_missing_model_file_says_what_to_set(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    with pytest.raises(ModelFileError, match="SIGHTGLASS_MODEL"):
+def test_a_missing_model_file_says_what_to_give(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    with pytest.raises(ModelFileError, match="give the path of a GGUF file"):
         load_engine(tmp_path / "none.gguf", 1, tokenizer)
