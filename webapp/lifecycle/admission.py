@@ -1,4 +1,4 @@
-"""The one place where a user's requests are admitted: the workers' places, stop, rates, open requests.
+"""The one place where a user's requests are admitted: the workers' places, stop, open requests, budgets.
 
 Knows nothing of how one starts.
 """

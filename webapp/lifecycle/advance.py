@@ -99,7 +99,9 @@ def advance(request_id: str) -> None:
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is None:
         leave(request_id)
-        services.event_log().retire(request_id)  # a Redis that came back with it lets it expire again
+        log = services.event_log()
+        log.cancel(request_id)  # the process that ended it may have died before its worker knew
+        log.retire(request_id)  # a Redis that came back with it lets it expire again
         return
     frames = services.event_log().read(request_id)
     try:

@@ -65,7 +65,9 @@ def end(request_id: str, failure: Failure) -> None:
     flag would let the worker end the answer as stopped by its user.
     """
     settle(request_id, failure)
-    services.event_log().cancel(request_id)
+    log = services.event_log()
+    log.cancel(request_id)
+    log.retire(request_id)  # the flag lets it live as long as an open one
 
 
 def settle(request_id: str, failure: Failure | None = None, frames: list[Frame] | None = None) -> None:

@@ -91,7 +91,7 @@ def release(request_id: str) -> None:
 
 def _budget(scope: Scope, name: Period, start: datetime, end: datetime, currency: str) -> Budget:
     spent = _total(_spent(scope, start).filter(currency=currency), "spent", "cost_nano")
-    reserved = _total(_reserved(scope, start).filter(currency=currency), "reserved", "nano")
+    reserved = _total(_reserved(scope).filter(currency=currency), "reserved", "nano")
     found = dict(spent.union(reserved, all=True))
     limit = getattr(scope.amounts, f"{name}_nano")
     return Budget(scope.kind, name, limit, found.get("spent", 0), found.get("reserved", 0), currency, end)
@@ -116,9 +116,9 @@ def _spent(scope: Scope, start: datetime) -> QuerySet[Any]:
     return sums.filter(user__groups=scope.group_id) if scope.group_id else sums
 
 
-def _reserved(scope: Scope, start: datetime) -> QuerySet[Reservation]:
-    since_us = int(start.timestamp()) * 10**6
-    rows = Reservation.objects.filter(request__finished_at=None, request__accepted_unix_us__gte=since_us)
+def _reserved(scope: Scope) -> QuerySet[Reservation]:
+    """Reservations of all open requests, also of those that were accepted before the period began."""
+    rows = Reservation.objects.filter(request__finished_at=None)
     if scope.model:
         rows = rows.filter(request__model=scope.model)
     if scope.user_id:

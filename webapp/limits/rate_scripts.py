@@ -15,8 +15,12 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function debt_of(key)
   local row = redis.call('HMGET', key, 'debt', 'at', 'limit')
   if not row[1] then return 0 end
-  -- A clock that jumped back fills nothing, and goes on from its new time.
-  local passed = math.max(0, now - tonumber(row[2]))
+  local passed = now - tonumber(row[2])
+  if passed < 0 then
+    -- A clock that jumped back fills nothing, and goes on from its new time, also where this call takes nothing.
+    redis.call('HSET', key, 'at', string.format('%.0f', now))
+    passed = 0
+  end
   return math.max(0, tonumber(row[1]) - tonumber(row[3]) * passed)
 end
 local function write(key, debt, limit)
@@ -78,7 +82,8 @@ for at = 2, #KEYS do
   local limit, taken = string.match(rows[at] or '', '^(%d+):(%d+):')
   if limit then
     local more = tonumber(ARGV[at - 1]) - tonumber(taken)
-    if more ~= 0 then write(KEYS[at], debt_of(KEYS[at]) + more * 60000, limit) end
+    local debt = debt_of(KEYS[at])
+    if more ~= 0 then write(KEYS[at], debt + more * 60000, limit) end
   end
 end
 return 1

@@ -100,8 +100,7 @@ class BlockManager:
     def own(self, found: Sequence[int], ttls: Sequence[CacheTTL]) -> list[int]:
         """Return a new block table of blocks that were just found. ttls: the class in which each is to be kept."""
         for block, ttl in zip(found, ttls, strict=True):
-            if self._num_owners[block] == 0:
-                self._cache.hold(block, ttl)
+            self._cache.hold(block, ttl)
             self._num_owners[block] += 1
         return list(found)
 

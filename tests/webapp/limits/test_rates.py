@@ -48,7 +48,8 @@ class Model:
         self.taken: dict[int, list[int]] = {}
 
     def debts(self) -> list[int]:
-        return [max(0, self.debt[each] - each.limit * max(0, self.now - self.at[each])) for each in BUCKETS]
+        self.at = {each: min(at, self.now) for each, at in self.at.items()}
+        return [max(0, self.debt[each] - each.limit * (self.now - self.at[each])) for each in BUCKETS]
 
     def _write(self, debts: list[int]) -> None:
         for each, debt in zip(BUCKETS, debts, strict=True):
@@ -125,6 +126,18 @@ def test_a_wait_is_long_enough_and_not_a_ms_too_long(redis_client: redis.Redis) 
     for passed, is_taken in ((wait_ms - 1, False), (wait_ms, True)):
         rates.set_clock(10**12 + passed)
         assert rates.take([bucket], {"b": [4]}).is_taken is is_taken
+
+
+def test_an_empty_bucket_fills_again_after_a_clock_that_jumped_back(redis_client: redis.Redis) -> None:
+    rates = Clocked(redis_client)
+    bucket = Bucket("user:1", "requests", 10)
+    rates.set_clock(10**12)
+    assert rates.take([bucket], {"a": [10]}).is_taken
+    rates.set_clock(10**12 - 3_600_000)
+    wait_ms = rates.take([bucket], {"b": [1]}).levels[0].wait_ms(1)
+    assert wait_ms == 6_000
+    rates.set_clock(10**12 - 3_600_000 + wait_ms)
+    assert rates.take([bucket], {"b": [1]}).is_taken
 
 
 def test_an_amount_beyond_the_limit_never_fits(rates: Rates) -> None:

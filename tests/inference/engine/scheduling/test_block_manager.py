@@ -161,3 +161,17 @@ def test_eviction_is_counted_and_takes_the_end_of_the_oldest_first(blocks: Block
     oldest = table_before[2]
     assert blocks.reserve(table, 0, 8).evicted == (oldest,)
     assert len(blocks.find(keys)) == 2
+
+
+def test_a_block_in_use_is_kept_for_the_time_that_its_next_reader_wants() -> None:
+    clock = SetClock()
+    blocks = BlockManager(NUM_BLOCKS, SIZE, LruPrefixCache(clock))
+    keys = keys_of("abab")
+    first: list[int] = []
+    blocks.reserve(first, 0, SIZE)
+    blocks.store(first, keys, "none")
+    second = blocks.own(blocks.find(keys), ["5m"])
+    blocks.release(first)
+    blocks.release(second)
+    clock.now += 301
+    assert blocks.find(keys) == []
