@@ -56,8 +56,27 @@ def tool_grammar(calls: ToolCalls, json_schema: str | None) -> str:
 
 
 def _tool(tool: Tool) -> str:
-    arguments = _schema(tool.parameters, f"the tool {tool.name}", is_lenient=not tool.is_strict)
+    arguments = _schema(_object(tool), f"the tool {tool.name}", is_lenient=not tool.is_strict)
     return f"{_literal(BEFORE_NAME + tool.name + BEFORE_ARGUMENTS)} %json {arguments}"
+
+
+def _object(tool: Tool) -> str:
+    """The tool's schema, which makes sure that the arguments are an object: a reader finds their end by its brace.
+
+    Raises GrammarError.
+    """
+    try:
+        schema: Any = json.loads(tool.parameters)
+    except (ValueError, RecursionError):
+        return tool.parameters  # refused in words below
+    if not isinstance(schema, dict) or schema.get("type") == "object":
+        return tool.parameters
+    if "type" in schema:
+        raise GrammarError(f"the arguments of the tool {tool.name} must be an object")
+    if not {"$ref", "anyOf", "oneOf", "allOf"} & schema.keys():
+        return json.dumps(schema | {"type": "object"})
+    roots = {name: schema.pop(name) for name in ("$defs", "definitions") if name in schema}
+    return json.dumps(roots | {"allOf": [{"type": "object"}, schema]})
 
 
 def _schema(text: str, place: str, *, is_lenient: bool) -> str:

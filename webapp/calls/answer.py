@@ -122,6 +122,8 @@ class AnswerReader:
         self._block_size = 0
         self._pieces: list[bytes] = []
         self._waiting: list[TokenSampled] = []
+        self._held: tuple[TokenSampled, ...] = ()
+        """Tokens of text that may be the beginning of a call."""
         self._num_shown_bytes = 0
         self._num_released = 0
         self._is_cancelled = False
@@ -174,19 +176,22 @@ class AnswerReader:
 
     def _split(self, splitter: Splitter, text: str, tokens: tuple[TokenSampled, ...]) -> list[Step]:
         steps: list[Step] = []
+        tokens = (*self._held, *tokens)
         for piece in splitter.feed(text):
             if piece.kind == "text":
                 steps.append(Text(piece.text, tokens))
                 tokens = ()
             elif piece.kind == "name":
+                tokens = ()
                 steps.append(CallBegun(self._num_calls, piece.text))
                 self._num_calls += 1
             else:
                 steps.append(Arguments(self._num_calls - 1, piece.text))
+        self._held = () if splitter.is_within_call else tokens
         return steps
 
     def _rest(self) -> list[Step]:
-        return [Text(piece.text) for piece in self._splitter.end()] if self._splitter else []
+        return [Text(piece.text, self._held) for piece in self._splitter.end()] if self._splitter else []
 
     def _ended(self, reason: FinishReason, usage: Usage) -> Ended:
         room = self._window_room

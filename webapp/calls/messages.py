@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.protocol.request import MAX_MESSAGE_BYTES
-from inference.protocol.tool_calls import Tool
+from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.context.assemble import SourceMessage
 from webapp.context.tools import definitions
 from webapp.gateway.errors import ApiError
@@ -32,6 +32,8 @@ class Said:
 
 def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMessage, ...]:
     """Return the model's messages. The tools' definitions follow the system prompt. Raises ApiError."""
+    if tools and (problem := ToolCalls(tools=tuple(tools)).problem()):
+        raise ApiError(400, "invalid", f"tools {problem}.", "tools")
     num_system = next((index for index, each in enumerate(said) if each.role != "system"), len(said))
     found: list[SourceMessage] = []
     for index, each in enumerate(said):

@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from asgiref.sync import sync_to_async
+from django.db import Error as DatabaseError
 from django.db import close_old_connections
 from redis.exceptions import RedisError
 
@@ -137,6 +138,9 @@ class _Reader:
                 await asyncio.sleep(_RETRY_S)
         except (Lost, Unreadable) as error:
             await self._queue.put(Lost(str(error)))
+        except Exception:
+            logger.exception("the events of %s cannot be read", self._request.pk)
+            await self._queue.put(Lost("Something went wrong here; the server's log has the details. Try again."))
 
     async def _read(self) -> bool:
         """Return whether the last event came. Raises Lost, Unreadable."""
@@ -150,7 +154,7 @@ class _Reader:
             return True
         except Overflow:
             return False
-        except RedisError as error:
+        except (RedisError, DatabaseError) as error:
             if time.monotonic() > self._read_at + _PATIENCE_S:
                 raise Lost("The answer cannot be read, as a part of the server is away. Try again.") from error
             return False

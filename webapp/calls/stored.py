@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.calls.models import StoredResponse
+from webapp.keys.models import ApiKey
 from webapp.requests.models import Request
 
 
@@ -13,7 +14,12 @@ def store(request: Request, body: dict[str, Any]) -> None:
     StoredResponse.objects.create(request=request, body=body)
 
 
-def find_stored(user_id: int, request_id: str) -> StoredResponse | None:
-    """The user's own stored response, with its request; None: there is none, or it is another user's."""
+def find_stored(user_id: int, request_id: str, key: ApiKey | None = None) -> StoredResponse | None:
+    """The user's own stored response, with its request; None: there is none, or it is another user's.
+
+    key: its scope leaves out the responses of other models.
+    """
     rows = StoredResponse.objects.select_related("request").defer("request__input")
+    if key is not None and key.models:
+        rows = rows.filter(request__model__in=key.models)
     return rows.filter(pk=request_id, request__user_id=user_id).first()

@@ -23,8 +23,9 @@ def definitions(tools: Sequence[Tool]) -> str:
 
 
 def result(text: str) -> str:
-    """The result of one call, as the model reads it."""
-    return f"{_RESULT_BEGIN}\n{text}\n{_RESULT_END}"
+    """The result of one call, as the model reads it. A text that spells the result's end does not end it."""
+    inner = text.replace(_RESULT_END, _RESULT_END.replace("<", "< "))
+    return f"{_RESULT_BEGIN}\n{inner}\n{_RESULT_END}"
 
 
 def is_result(text: str) -> bool:

@@ -470,8 +470,8 @@ def test_an_answer_without_a_call_may_have_a_schema_of_its_own(tokenizer: Tokeni
 @pytest.mark.parametrize(
     ("is_strict", "parameters", "told"),
     [
-        (True, '{"type": "string", "format": "colour"}', "format"),
-        (False, '{"type": "string", "format": "colour"}', None),
+        (True, '{"type": "object", "properties": {"a": {"type": "string", "format": "colour"}}}', "format"),
+        (False, '{"type": "object", "properties": {"a": {"type": "string", "format": "colour"}}}', None),
         (False, "3", "must be a JSON object"),
         (False, "{", "no JSON"),
         (False, '{"type": "string", "pattern": "' + "(a{1000}){1000}" + '"}', "repetitions"),
@@ -483,3 +483,27 @@ def test_a_tools_schema_is_checked_before_the_request_is_queued(
     tool = Tool(name="paint", parameters=parameters, is_strict=is_strict)
     problem = CHECK.problem(SamplingParams(tool_calls=ToolCalls(tools=(tool,))))
     assert problem is None if told is None else problem is not None and told in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "is_object"),
+    [
+        ("{}", True),
+        ('{"properties": {"a": {"type": "integer"}}}', True),
+        ('{"anyOf": [{"type": "integer"}, {"type": "object", "properties": {"a": {"type": "integer"}}}]}', True),
+        ('{"type": "string"}', False),
+        ('{"type": ["object", "null"]}', False),
+    ],
+)
+def test_the_arguments_of_a_call_are_an_object(
+    tokenizer: Tokenizer, grammars: Grammars, parameters: str, is_object: bool
+) -> None:
+    params = SamplingParams(tool_calls=ToolCalls(tools=(Tool(name="f", parameters=parameters),), is_required=True))
+    problem = CHECK.problem(params)
+    assert problem is None if is_object else problem is not None and "must be an object" in str(problem)
+    if is_object:
+        grammar = grammars.compile(params)
+        assert grammar is not None
+        for token in tokenizer.encode(written("f", "")[: -len("}</tool_call>")]):
+            grammar.accept([token])
+        assert not grammar.allowed()[tokenizer.encode("5")[0]]

@@ -107,3 +107,16 @@ async def test_a_call_ends_with_its_key(redis_client: object) -> None:
         await asyncio.wait_for(anext(source), 60)
     assert lost.value.code == "revoked_key"
     assert any(isinstance(event, RequestCancelled) for event in logged(request))
+
+
+async def test_a_fault_while_the_events_are_read_ends_the_call(
+    redis_client: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    user = await User.objects.acreate(username="alice")
+    (request,) = (await sync_to_async(call)(user)).requests
+    monkeypatch.setattr("webapp.calls.relay.frames", broken)
+    with pytest.raises(Lost):
+        await asyncio.wait_for(anext(relay([request])), 60)

@@ -63,6 +63,7 @@ class MessageProjection:
     _num_prompt_tokens: int = 0
     _num_cached: int | None = None
     """None: not known yet, or a server elsewhere does not tell it."""
+    _is_read_again: bool = False
     _written: Counter[KeptTTL] = field(default_factory=Counter)
     _num_blocks: int = 0
     _open: TextBlock | ToolUseBlock | None = None
@@ -77,10 +78,13 @@ class MessageProjection:
             case Begun(num_prompt_tokens=num):
                 self._num_prompt_tokens = num
             case CacheKnown(num_cached_tokens=num, has_breakpoints=is_to_be_written):
-                self._num_cached = num
+                # After a preemption the prompt is looked up again. What is written then counts no second time.
+                self._is_read_again = self._num_cached is not None
+                if not self._is_read_again:
+                    self._num_cached = num
                 if not is_to_be_written:
                     yield from self._start()
-            case CacheWritten(ttl=ttl, num_tokens=num):
+            case CacheWritten(ttl=ttl, num_tokens=num) if not self._is_read_again:
                 self._written[ttl] += num
             case Text(text=text) if text:
                 yield from self._text(text)

@@ -35,18 +35,20 @@ def refusal_of_failure(code: str, message: str) -> ApiError:
 async def ready(source: AsyncGenerator[Arrived | None, None], num: int) -> list[Arrived]:
     """Wait until each of the requests is with a worker, or is over, and return what came.
 
-    Raises ApiError where one failed before: the answer then has no 200. Raises Lost.
+    Raises ApiError where one failed before: the answer then has no 200.
     """
     came: list[Arrived] = []
     waiting = set(range(num))
     while waiting:
-        item = await anext(source, None)
+        try:
+            item = await anext(source, None)
+        except Lost as error:
+            raise refusal_of_failure(error.code, str(error)) from None
         if item is None:
             continue
         came.append(item)
+        _check(item.events)
         for event in item.events:
-            if isinstance(event, RequestFailed) and event.code != "blocked":
-                raise refusal_of_failure(event.code, event.message)
             if isinstance(event, GenerationQueued | RequestFinished | RequestFailed):
                 waiting.discard(item.index)
     return came
@@ -64,13 +66,21 @@ async def resumed(
 
 
 async def all_of(source: AsyncGenerator[Arrived | None, None], num: int) -> list[list[AnyEvent]]:
-    """All events of each request, once all have ended. Raises Lost as ApiError."""
+    """All events of each request, once all have ended. Raises ApiError at the first that fails, or is lost."""
     events: list[list[AnyEvent]] = [[] for _ in range(num)]
     try:
         async with aclosing(source):
             async for item in source:
                 if item is not None:
                     events[item.index] += item.events
+                    _check(item.events)
     except Lost as error:
         raise refusal_of_failure(error.code, str(error)) from None
     return events
+
+
+def _check(events: Sequence[AnyEvent]) -> None:
+    """Raises ApiError where a request failed. A blocked prompt is an answer."""
+    for event in events:
+        if isinstance(event, RequestFailed) and event.code != "blocked":
+            raise refusal_of_failure(event.code, event.message)

@@ -16,7 +16,11 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 def read(http: HttpRequest, kind: type[Body]) -> Body:
     """Return the body as a struct. Raises ApiError, also for a NUL, which the database takes in no text."""
     body = read_body(http, kind)
-    if b"\\u0000" in http.body and (place := _place_of_nul(msgspec.to_builtins(body))) is not None:
+    try:
+        place = _place_of_nul(msgspec.to_builtins(body)) if b"\\u0000" in http.body else None
+    except RecursionError:
+        raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
+    if place is not None:
         raise ApiError(400, "invalid", "The text has a NUL character; remove it.", place)
     return body
 

@@ -68,7 +68,7 @@ def tool_of(tool: ToolDefinition) -> Tool:
 
 
 def _settings(body: ChatBody, tools: tuple[Tool, ...]) -> dict[str, Any]:
-    top_p = body.top_p if body.top_p is None or body.top_p > 0 else 1e-9
+    top_p = 1e-9 if body.top_p == 0 else body.top_p
     return {
         "max_tokens": body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens,
         "temperature": body.temperature,

@@ -216,13 +216,17 @@ def finish_reason(ended: Ended) -> FinishReason:
     return "tool_calls" if ended.has_calls else "stop"
 
 
-def usage_of(ended: Sequence[Ended], is_cache_known: bool = True) -> Usage:
-    """Return the usage of a call with several answers: one prompt, and the output of all."""
+def usage_of(ended: Sequence[Ended]) -> Usage:
+    """Return the usage of a call with several answers: one prompt, and the output of all.
+
+    Figures of the cache are left out where a server elsewhere does not tell them.
+    """
     prompt = max((_input(each.usage) for each in ended), default=0)
     output = sum(each.usage.output for each in ended)
     written = max((each.usage.cache_write_5m + each.usage.cache_write_1h for each in ended), default=0)
     read = min((each.usage.cache_read for each in ended), default=0)
-    details = PromptDetails(read, written) if is_cache_known else PromptDetails()
+    is_known = all(each.is_cache_known for each in ended)
+    details = PromptDetails(read, written) if is_known else PromptDetails()
     return Usage(prompt, output, prompt + output, details, CompletionDetails())
 
 

@@ -86,7 +86,7 @@ def _settings(body: CompletionsBody) -> dict[str, Any]:
     return {
         "max_tokens": _DEFAULT_MAX_TOKENS if body.max_tokens is None else body.max_tokens,
         "temperature": body.temperature,
-        "top_p": body.top_p if body.top_p is None or body.top_p > 0 else 1e-9,
+        "top_p": 1e-9 if body.top_p == 0 else body.top_p,
         "top_k": body.top_k,
         "min_p": body.min_p,
         "repetition_penalty": body.repetition_penalty,

@@ -112,6 +112,9 @@ def usage_of_prompts(ended: Sequence[Ended], num_each: int) -> Usage:
         whole.prompt_tokens += each.prompt_tokens
         whole.completion_tokens += each.completion_tokens
         whole.total_tokens += each.total_tokens
+    if not all(each.is_cache_known for each in ended):
+        whole.prompt_tokens_details = PromptDetails()
+        return whole
     whole.prompt_tokens_details = PromptDetails(
         sum(each.prompt_tokens_details.cached_tokens or 0 for each in found),
         sum(each.prompt_tokens_details.cache_write_tokens or 0 for each in found),

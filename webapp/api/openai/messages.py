@@ -25,7 +25,10 @@ def chat_messages(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[S
     if not messages:
         raise ApiError(400, "invalid", "messages is empty. Send at least one message.", "messages")
     _check_results(messages)
-    return messages_of([said for index, each in enumerate(messages) for said in _said(each, index)], tools)
+    said = [said for index, each in enumerate(messages) for said in _said(each, index)]
+    if not said:
+        raise ApiError(400, "invalid", "messages has no text. Write something first.", "messages")
+    return messages_of(said, tools)
 
 
 def _said(message: Message, index: int) -> Iterator[Said]:
@@ -34,7 +37,7 @@ def _said(message: Message, index: int) -> Iterator[Said]:
     if isinstance(message, ToolMessage):
         yield Said("user", result("".join(texts)), place, is_joined=True)
     elif isinstance(message, AssistantMessage):
-        calls = [written(each.function.name, each.function.arguments) for each in message.tool_calls or ()]
+        calls = [written(each.function.name, each.function.arguments or "{}") for each in message.tool_calls or ()]
         yield from (Said("assistant", text, place) for text in [*texts, *calls] if text)
     else:
         role = "user" if isinstance(message, UserMessage) else "system"

@@ -10,16 +10,17 @@ from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.calls.models import StoredResponse
 from webapp.calls.stored import find_stored
 from webapp.gateway.errors import ApiError
+from webapp.keys.models import ApiKey
 
 _MOST_BEFORE = 200
 """Responses in one conversation, and those to whose items it refers: more than a window holds."""
 
 
-def items_before(user_id: int, previous_id: str | None, find: Find) -> list[Item]:
+def items_before(user_id: int, previous_id: str | None, find: Find, key: ApiKey | None = None) -> list[Item]:
     """Return the items of all responses up to this one, oldest first; none without an id. Raises ApiError."""
     found: list[list[Item]] = []
     while previous_id is not None:
-        stored = _previous(user_id, previous_id)
+        stored = _previous(user_id, previous_id, key)
         body = body_of(stored)
         found.append([*items_of(body.input, f"{previous_id}.input", find), *answer_of(stored)])
         if len(found) > _MOST_BEFORE:
@@ -29,7 +30,7 @@ def items_before(user_id: int, previous_id: str | None, find: Find) -> list[Item
     return [item for items in reversed(found) for item in items]
 
 
-def finder(user_id: int) -> Find:
+def finder(user_id: int, key: ApiKey | None = None) -> Find:
     """Return the search for items that a call refers to, among the answers of the user's stored responses."""
     found: dict[str, list[Item]] = {}
 
@@ -39,7 +40,7 @@ def finder(user_id: int) -> Find:
             if len(found) == _MOST_BEFORE:
                 message = f"The conversation refers to more than {_MOST_BEFORE} responses. Send the items themselves."
                 raise ApiError(400, "invalid", message, place)
-            stored = find_stored(user_id, name)
+            stored = find_stored(user_id, name, key)
             found[name] = [] if stored is None else answer_of(stored)
         if index >= len(found[name]):
             raise ApiError(404, "not_found", f"Item with id {item_id[:100]!r} not found.", place)
@@ -59,8 +60,8 @@ def answer_of(stored: StoredResponse) -> list[Item]:
     return answer_items(call_prefix(request.pk), request.output_text, has_calls)
 
 
-def _previous(user_id: int, previous_id: str) -> StoredResponse:
-    stored = find_stored(user_id, request_id(previous_id))
+def _previous(user_id: int, previous_id: str, key: ApiKey | None) -> StoredResponse:
+    stored = find_stored(user_id, request_id(previous_id), key)
     if stored is None:
         message = f"Previous response with id {previous_id[:100]!r} not found."
         raise ApiError(400, "previous_response_not_found", message, "previous_response_id")

@@ -14,6 +14,9 @@ from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import user_id
 from webapp.gateway.timing import ServerTiming
+from webapp.keys.keys import check_scope
+from webapp.keys.middleware import key_of
+from webapp.keys.models import ApiKey
 from webapp.lifecycle.packing import num_prompt_tokens
 from webapp.registry.offered import chosen
 from webapp.requests.failure import CannotPrepare
@@ -27,14 +30,15 @@ class Count(msgspec.Struct):
 async def count_input_tokens(http: HttpRequest) -> HttpResponseBase:
     """Count the tokens of a response's prompt."""
     timing = ServerTiming(http)
-    count = await sync_to_async(_count)(read(http, ResponseBody), user_id(http))
+    count = await sync_to_async(_count)(read(http, ResponseBody), user_id(http), key_of(http))
     timing.mark("count")
     return timing.apply(json_response(count))
 
 
-def _count(body: ResponseBody, user_id: int) -> Count:
+def _count(body: ResponseBody, user_id: int, key: ApiKey | None) -> Count:
+    check_scope(key, "chat", body.model)
     model = chosen(body.model)
     try:
-        return Count(num_prompt_tokens(model, messages_for(body, user_id)))
+        return Count(num_prompt_tokens(model, messages_for(body, user_id, key)))
     except CannotPrepare as error:
         raise refusal_of_failure(error.failure.code, error.failure.message) from None

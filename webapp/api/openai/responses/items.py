@@ -114,7 +114,7 @@ def _item(given: dict[str, Any], place: str, find: Find) -> Item:
         case ReferenceItem():
             return find(item.id, place)
         case CallItem():
-            return Item((Said("assistant", written(item.name, item.arguments), place),), item.call_id)
+            return Item((Said("assistant", written(item.name, item.arguments or "{}"), place),), item.call_id)
         case ResultItem():
             text = "".join(_texts(item.output, f"{place}.output"))
             return Item((Said("user", result(text), place, is_joined=True),), item.call_id, is_result=True)

@@ -22,6 +22,7 @@ from webapp.calls.call import Call
 from webapp.calls.messages import Said, messages_of
 from webapp.calls.settings import settings_of
 from webapp.gateway.errors import ApiError
+from webapp.keys.models import ApiKey
 from webapp.requests.input import Messages
 
 LOGPROBS = "message.output_text.logprobs"
@@ -44,10 +45,10 @@ _INCLUDABLE = (LOGPROBS, "reasoning.encrypted_content")
 _MAX_METADATA = (16, 64, 512)
 
 
-def call_of(body: ResponseBody, user_id: int) -> Call:
+def call_of(body: ResponseBody, user_id: int, key: ApiKey | None = None) -> Call:
     """Raises ApiError, UnknownModel."""
     tools = _tools(body)
-    messages = messages_for(body, user_id)
+    messages = messages_for(body, user_id, key)
     try:
         params = settings_of(body.model, _settings(body, tools))
     except ApiError as error:
@@ -55,11 +56,14 @@ def call_of(body: ResponseBody, user_id: int) -> Call:
     return Call(body.model, messages, params, may_drop=body.truncation == "auto")
 
 
-def messages_for(body: ResponseBody, user_id: int) -> Messages:
-    """Return the model's messages: instructions, tools, the conversation before and the input. Raises ApiError."""
+def messages_for(body: ResponseBody, user_id: int, key: ApiKey | None = None) -> Messages:
+    """Return the model's messages: instructions, tools, the conversation before and the input. Raises ApiError.
+
+    key: responses of models outside its scope are not found.
+    """
     _check(body)
-    find = finder(user_id)
-    before = items_before(user_id, body.previous_response_id, find)
+    find = finder(user_id, key)
+    before = items_before(user_id, body.previous_response_id, find, key)
     said = said_of([*before, *items_of(body.input, "input", find)])
     if not said:
         raise ApiError(400, "invalid", "input is empty. Send a text, or a list of items.", "input")
@@ -107,7 +111,7 @@ def _settings(body: ResponseBody, tools: tuple[Tool, ...]) -> dict[str, Any]:
     return {
         "max_tokens": body.max_output_tokens,
         "temperature": body.temperature,
-        "top_p": body.top_p if body.top_p is None or body.top_p > 0 else 1e-9,
+        "top_p": 1e-9 if body.top_p == 0 else body.top_p,
         "seed": None if body.seed is None else body.seed % 2**53,
         "json_schema": _schema(body),
         "tool_calls": _calls(body, tools),

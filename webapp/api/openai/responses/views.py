@@ -128,7 +128,7 @@ async def cancel_response(http: HttpRequest, response_id: str) -> HttpResponseBa
 
 def _begin(http: HttpRequest, body: ResponseBody, timing: ServerTiming) -> Begun:
     key = read_key(http, "create_response", {"body": body})
-    call = call_of(body, user_id(http))
+    call = call_of(body, user_id(http), key_of(http))
     timing.mark("validate")
     kept = {name: value for name, value in msgspec.to_builtins(body).items() if value is not None}
     is_stored = body.store is not False
