@@ -408,3 +408,11 @@ def test_an_end_by_name_stands_however_soon_its_worker_sees_the_cancel_flag(
     request_.refresh_from_db()
     assert (request_.status, request_.error_code) == ("failed", "service_stopped")
     assert not LedgerEntry.objects.exists() and services.event_log().is_cancelled([request_.pk]) == [True]
+
+
+def test_a_request_that_is_ended_leaves_its_keys_for_an_hour_at_most(
+    request_: Request, redis_client: redis.Redis
+) -> None:
+    end(request_.pk, SERVICE_STOPPED)
+    left = {key: redis_client.ttl(key) for key in redis_client.scan_iter(f"*{request_.pk}*")}
+    assert left and all(0 < ttl <= 3600 for ttl in left.values()), left
