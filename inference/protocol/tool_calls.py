@@ -144,7 +144,7 @@ class Splitter:
         tail = AFTER_ARGUMENTS + END
         if self._rest.startswith(tail):
             self._place, self._rest = "text", self._rest[len(tail) :]
-        elif not tail.startswith(self._rest):  # cannot be: the grammar makes the tail
+        elif not tail.startswith(self._rest):  # the grammar makes the tail, so no answer gets here
             self._place = "text"
         return None
 

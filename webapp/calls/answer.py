@@ -108,6 +108,9 @@ class Failed:
     message: str
 
 
+BLOCKED = Ended("content_filter", None, is_window_full=False, has_calls=False, usage=Usage(), is_cancelled=False)
+"""The end of an answer whose prompt was blocked. It costs nothing."""
+
 Step = Begun | CacheKnown | CacheWritten | Text | CallBegun | Arguments | Withheld | Ended | Failed
 
 

@@ -28,7 +28,7 @@ _MOST_WAITING = 8 * MAX_TOKENS
 MOST_OF_ONE = 2 * MAX_TOKENS
 """Tokens that wait in one process, of all users and of one. Further calls are refused."""
 _AT_ONCE = 8
-"""Texts of one turn: less than a tenth of a second."""
+"""Texts that the thread computes before another call has its turn."""
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")

@@ -57,9 +57,11 @@ class Arrived:
     events: Sequence[AnyEvent]
 
 
-async def relay(
-    requests: Sequence[Request], ending: Ending | None = None, is_background: bool = False
-) -> AsyncGenerator[Arrived | None, None]:
+Source = AsyncGenerator[Arrived | None, None]
+"""The events as they come. None: there was silence for a while."""
+
+
+async def relay(requests: Sequence[Request], ending: Ending | None = None, is_background: bool = False) -> Source:
     """Yield the events of all requests until each has ended, and None after each SILENCE_S without any. Raises Lost.
 
     ending: returns once the caller's key counts no more. Stops the requests that have not ended where the generator is

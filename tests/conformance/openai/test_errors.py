@@ -98,7 +98,8 @@ def test_a_worker_that_is_killed_only_makes_the_streams_pause(client: openai.Ope
         seed=5,
         stream_options={"include_usage": True},
     )
-    response = client.responses.create(model=MODEL, input=ASKED, stream=True, max_output_tokens=150)
+    asked: dict[str, Any] = {"model": MODEL, "input": ASKED, "max_output_tokens": 150, "extra_body": {"seed": 5}}
+    response = client.responses.create(stream=True, **asked)
     with closing(chat), closing(response):
         chunks, events = iter(chat), iter(response)
         seen: list[Any] = [next(chunks) for _ in range(5)]
@@ -108,15 +109,18 @@ def test_a_worker_that_is_killed_only_makes_the_streams_pause(client: openai.Ope
         seen += chunks
         told += events
     text = "".join(choice.delta.content or "" for chunk in seen for choice in chunk.choices)
-    assert seen[-1].usage.completion_tokens == 150
     again = client.chat.completions.create(model=MODEL, messages=ASKED, max_completion_tokens=150, seed=5)
     assert text == again.choices[0].message.content
+    assert seen[-1].usage.completion_tokens == again.usage.completion_tokens
     assert [event.sequence_number for event in told] == list(range(len(told)))
-    assert told[-1].response.usage.output_tokens == 150
+    whole = client.responses.create(**asked)
+    assert told[-1].response.output_text == whole.output_text
+    assert told[-1].response.usage.output_tokens == whole.usage.output_tokens
 
 
 def test_a_background_response_outlives_a_site_that_is_killed(client: openai.OpenAI, product: Processes) -> None:
-    stream = client.responses.create(model=MODEL, input=ASKED, background=True, stream=True, max_output_tokens=300)
+    asked: dict[str, Any] = {"model": MODEL, "input": ASKED, "max_output_tokens": 300, "extra_body": {"seed": 5}}
+    stream = client.responses.create(background=True, stream=True, **asked)
     seen: list[Any] = [next(iter(stream)) for _ in range(6)]
     kill(product.web)
     with pytest.raises(openai.APIError), closing(stream):
@@ -126,7 +130,9 @@ def test_a_background_response_outlives_a_site_that_is_killed(client: openai.Ope
     rest = client.responses.retrieve(seen[0].response.id, stream=True, starting_after=seen[-1].sequence_number)
     seen += rest
     assert [event.sequence_number for event in seen] == list(range(len(seen)))
-    assert seen[-1].response.usage.output_tokens == 300
+    again = client.responses.create(**asked)
+    assert seen[-1].response.output_text == again.output_text
+    assert seen[-1].response.usage.output_tokens == again.usage.output_tokens
 
 
 def until_cut(stream: Iterator[Any]) -> None:

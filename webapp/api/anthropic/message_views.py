@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -17,7 +17,7 @@ from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import Stream, place_if
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
 from webapp.calls.call import Begun, begin
-from webapp.calls.relay import Arrived, Lost, attended, relay
+from webapp.calls.relay import Arrived, Lost, Source, attended, relay
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import user_id
@@ -27,7 +27,6 @@ from webapp.requests.models import Request
 from webapp.stream.places import Place
 from webapp.stream.session import ending_of
 
-Source = AsyncGenerator[Arrived | None, None]
 _BEGUN = (CacheLookedUp, TextReleased, RequestFinished, RequestFailed)
 """Events with which a message begins. A failure before them has a status of its own."""
 

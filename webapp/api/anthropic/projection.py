@@ -34,6 +34,7 @@ from webapp.api.anthropic.events import (
 )
 from webapp.api.anthropic.partial import value_so_far
 from webapp.calls.answer import (
+    BLOCKED,
     AnswerReader,
     Arguments,
     Begun,
@@ -100,7 +101,7 @@ class MessageProjection:
             case Failed(code="blocked", message=message):
                 self._num_cached = 0
                 yield from self._start(num_output=0)
-                yield from self._end(_BLOCKED, message)
+                yield from self._end(BLOCKED, message)
             case Failed():
                 self.failed = step
 
@@ -153,9 +154,6 @@ class MessageProjection:
         )
         yield MessageDelta(stop_of(ended, message or self._withheld), total)
         yield MessageStop()
-
-
-_BLOCKED = Ended("content_filter", None, is_window_full=False, has_calls=False, usage=Tokens(), is_cancelled=False)
 
 
 def stop_of(ended: Ended, withheld: str | None) -> StopDelta:

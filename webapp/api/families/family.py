@@ -71,8 +71,6 @@ def view(family: Family, **functions: Function) -> View:
         return response
 
     run.csrf_exempt = True  # type: ignore[attr-defined]  # a key is no cookie: no other site's page can send it
-    run.family = family  # type: ignore[attr-defined]
-    run.functions = functions  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]  # the stubs of Django's `path` know no view that waits
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from inference.protocol.events import AnyEvent, GenerationQueued, RequestFailed, RequestFinished
-from webapp.calls.relay import Arrived, Lost
+from webapp.calls.relay import Arrived, Lost, Source
 from webapp.gateway.errors import ApiError
 
 _STATUSES = {
@@ -32,7 +32,7 @@ def refusal_of_failure(code: str, message: str) -> ApiError:
     return ApiError(_STATUSES.get(code, 500), code, message)
 
 
-async def ready(source: AsyncGenerator[Arrived | None, None], num: int) -> list[Arrived]:
+async def ready(source: Source, num: int) -> list[Arrived]:
     """Wait until each of the requests is with a worker, or is over, and return what came.
 
     Raises ApiError where one failed before: the answer then has no 200.
@@ -54,9 +54,7 @@ async def ready(source: AsyncGenerator[Arrived | None, None], num: int) -> list[
     return came
 
 
-async def resumed(
-    came: Sequence[Arrived], source: AsyncGenerator[Arrived | None, None]
-) -> AsyncGenerator[Arrived | None, None]:
+async def resumed(came: Sequence[Arrived], source: Source) -> Source:
     """What came, then the rest."""
     async with aclosing(source):
         for item in came:
@@ -65,7 +63,7 @@ async def resumed(
             yield later
 
 
-async def all_of(source: AsyncGenerator[Arrived | None, None], num: int) -> list[list[AnyEvent]]:
+async def all_of(source: Source, num: int) -> list[list[AnyEvent]]:
     """All events of each request, once all have ended. Raises ApiError at the first that fails, or is lost."""
     events: list[list[AnyEvent]] = [[] for _ in range(num)]
     try:

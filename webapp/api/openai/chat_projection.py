@@ -11,7 +11,7 @@ import msgspec
 
 from inference.protocol.events import AnyEvent, TokenSampled
 from inference.protocol.request import Usage as Tokens
-from webapp.calls.answer import AnswerReader, Arguments, Begun, CallBegun, Ended, Failed, Step, Text
+from webapp.calls.answer import BLOCKED, AnswerReader, Arguments, Begun, CallBegun, Ended, Failed, Step, Text
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 LEAST_LOGPROB = -9999.0
@@ -176,9 +176,6 @@ class ChoiceProjection:
             case Failed():
                 self.failed = step
         return []
-
-
-BLOCKED = Ended("content_filter", None, is_window_full=False, has_calls=False, usage=Tokens(), is_cancelled=False)
 
 
 def choice_of(projection: ChoiceProjection, events: Sequence[AnyEvent]) -> Choice:

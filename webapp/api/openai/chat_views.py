@@ -22,11 +22,11 @@ from webapp.api.openai.chat_projection import (
     choice_of,
     usage_of,
 )
-from webapp.api.openai.choices import Source, stream
+from webapp.api.openai.choices import stream
 from webapp.api.openai.shapes import ChatBody
 from webapp.calls.answer import Ended
 from webapp.calls.call import Begun, begin
-from webapp.calls.relay import attended, relay
+from webapp.calls.relay import Source, attended, relay
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import user_id
 from webapp.gateway.idempotency import REPLAYED, read_key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -12,7 +12,7 @@ from webapp.api.families.stream import Stream
 from webapp.api.families.waiting import ready, refusal_of_failure, resumed
 from webapp.api.openai.errors import error_of
 from webapp.calls.answer import Ended, Failed
-from webapp.calls.relay import Arrived, Lost
+from webapp.calls.relay import Lost, Source
 from webapp.stream.places import Place
 
 _DONE = b"data: [DONE]\n\n"
@@ -30,7 +30,6 @@ class Projection(Protocol):
         ...
 
 
-Source = AsyncGenerator[Arrived | None, None]
 Chunk = Callable[[list[Any], list[Ended] | None], object]
 """Makes a chunk of its choices. The second: the ends of all answers, for the chunk with the usage."""
 

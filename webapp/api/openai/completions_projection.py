@@ -9,8 +9,8 @@ from typing import Literal
 import msgspec
 
 from inference.protocol.events import AnyEvent, TokenSampled
-from webapp.api.openai.chat_projection import BLOCKED, LEAST_LOGPROB, Head, PromptDetails, Usage, candidates, usage_of
-from webapp.calls.answer import AnswerReader, Begun, Ended, Failed, Step, Text
+from webapp.api.openai.chat_projection import LEAST_LOGPROB, Head, PromptDetails, Usage, candidates, usage_of
+from webapp.calls.answer import BLOCKED, AnswerReader, Begun, Ended, Failed, Step, Text
 
 FinishReason = Literal["stop", "length", "content_filter"]
 

@@ -12,7 +12,7 @@ from webapp.api.families.stream import place_if
 from webapp.api.families.waiting import all_of, refusal_of_failure
 from webapp.api.openai.body import read
 from webapp.api.openai.chat_projection import Head
-from webapp.api.openai.choices import Source, stream
+from webapp.api.openai.choices import stream
 from webapp.api.openai.completions import CompletionsBody, plain_call_of
 from webapp.api.openai.completions_projection import (
     Choice,
@@ -23,7 +23,7 @@ from webapp.api.openai.completions_projection import (
 )
 from webapp.calls.answer import Ended
 from webapp.calls.call import Begun, PlainCall, begin
-from webapp.calls.relay import attended, relay
+from webapp.calls.relay import Source, attended, relay
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import user_id
 from webapp.gateway.idempotency import REPLAYED, read_key

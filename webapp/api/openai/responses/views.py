@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -26,7 +26,7 @@ from webapp.api.openai.responses.projection import ResponseProjection
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.calls.call import Begun, begin
 from webapp.calls.models import StoredResponse
-from webapp.calls.relay import Arrived, Lost, attended, relay
+from webapp.calls.relay import Lost, Source, attended, relay
 from webapp.calls.stored import find_stored, store
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_query
@@ -42,7 +42,6 @@ from webapp.stream.places import Place
 from webapp.stream.session import ending_of
 from webapp.traces.store import load_frames
 
-Source = AsyncGenerator[Arrived | None, None]
 _STOP_S = 5.0
 """Longest wait for the end of a response that was cancelled. Its usual time is a tenth of a second."""
 
@@ -196,9 +195,7 @@ async def _stream(
     return Stream(_events(resumed(came, source), projection, -1), place)
 
 
-async def _events(
-    source: AsyncGenerator[Arrived | None, None], projection: ResponseProjection, after: int
-) -> AsyncIterator[bytes]:
+async def _events(source: Source, projection: ResponseProjection, after: int) -> AsyncIterator[bytes]:
     """Yield the events whose number is greater than `after`."""
     try:
         async for item in source:
