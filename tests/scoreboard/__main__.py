@@ -29,6 +29,7 @@ from tests.scoreboard import (
     load,
     neighbours,
     open_streams,
+    out_of_memory,
     page,
     part_kills,
     postgres_stops,
@@ -53,6 +54,7 @@ TRIALS = (
     Trial("postgres", ("postgres",), 6, postgres_stops.run),
     Trial("hang", ("hang",), 6, hangs.run),
     Trial("deploy", ("deploy",), 5, deploys.run),
+    Trial("memory", ("memory",), 4, out_of_memory.run),
     Trial("disk", ("disk",), 4, full_disk.run),
     Trial("suite", tuple(PROOFS), 15, suite.run),
 )
