@@ -15,12 +15,12 @@ from django.http import HttpRequest
 from webapp.api.operators import checked_operator
 from webapp.billing.naming import model_names
 from webapp.chat.models import Conversation
-from webapp.gateway.errors import ApiError, not_found, user_id
+from webapp.gateway.errors import ApiError, all_of, not_found, user_id
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
 from webapp.registry import change, models
 from webapp.registry.change import CannotChange, Change, ModelExists
-from webapp.registry.places import BadField, Place
+from webapp.registry.places import BadField, BadFields, Place
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import drain_all, heartbeats
@@ -176,6 +176,8 @@ def _refusals(conflict: str) -> Iterator[None]:
         raise ApiError(409, "model_exists", "A model with this id is there already. Choose another id.", "id") from None
     except BadField as bad:
         raise ApiError(400, "invalid", str(bad), bad.field) from None
+    except BadFields as bad:
+        raise all_of([ApiError(400, "invalid", str(each), each.field) for each in bad.problems]) from None
     except CannotChange as error:
         raise ApiError(409, conflict, str(error)) from None
 

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from webapp.registry.models import RegisteredModel
-from webapp.registry.places import BadField, Place, check_id, check_num_workers
+from webapp.registry.places import BadField, Place, check_all, check_id, check_num_workers
 
 State = RegisteredModel.State
 
@@ -48,10 +48,8 @@ def place_of(row: RegisteredModel) -> Place:
 
 
 def register(model: str, place: Place, num_workers: int, checker_id: int) -> RegisteredModel:
-    """Add a model and ask for its check. Raises BadField, ModelExists."""
-    check_id(model)
-    check_num_workers(num_workers)
-    place.check()
+    """Add a model and ask for its check. Raises BadFields, ModelExists."""
+    check_all(lambda: check_id(model), place.check, lambda: check_num_workers(num_workers))
     row = RegisteredModel(pk=model, kind=place.kind, path=place.path, url=place.url, key=place.key)
     row.num_workers = num_workers
     _begin_check(row, checker_id)
@@ -64,7 +62,7 @@ def register(model: str, place: Place, num_workers: int, checker_id: int) -> Reg
 
 
 def change(model: str, wanted: Change, num_open: int, operator_id: int) -> RegisteredModel:
-    """Change a model. num_open: its open requests. Raises BadField, CannotChange, DoesNotExist."""
+    """Change a model. num_open: its open requests. Raises BadField, BadFields, CannotChange, DoesNotExist."""
     found = RegisteredModel.objects.get(pk=model)
     before, place = place_of(found), wanted.place_of(found)
     if place != before:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -27,6 +28,14 @@ class BadField(Exception):
         self.field = field
 
 
+class BadFields(Exception):
+    """Some fields cannot be used."""
+
+    def __init__(self, problems: list[BadField]) -> None:
+        super().__init__(str(problems[0]))
+        self.problems = problems
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a model is: its files and, of a remote one, its server."""
@@ -37,9 +46,22 @@ class Place:
     key: str = ""
 
     def check(self) -> None:
-        """Raises BadField."""
-        _check_server(self)
-        _check_files(self.kind, self.path)
+        """Raises BadFields."""
+        check_all(lambda: _check_server(self), lambda: _check_files(self.kind, self.path))
+
+
+def check_all(*checks: Callable[[], None]) -> None:
+    """Run all checks, so that an operator can mend all fields at once. Raises BadFields."""
+    problems: list[BadField] = []
+    for check in checks:
+        try:
+            check()
+        except BadField as bad:
+            problems.append(bad)
+        except BadFields as bad:
+            problems += bad.problems
+    if problems:
+        raise BadFields(problems)
 
 
 def check_id(given: str) -> None:

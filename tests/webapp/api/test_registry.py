@@ -144,6 +144,11 @@ def test_a_model_that_cannot_be_used_is_refused_by_its_field(olive: Client, tmp_
     assert RegisteredModel.objects.count() == 1
 
 
+def test_all_fields_that_cannot_be_used_are_named_at_once(olive: Client) -> None:
+    error = post(olive, 400, **(REMOTE | {"id": "", "url": "gpu", "path": "model.gguf", "num_workers": 0}))
+    assert [problem["field"] for problem in error["problems"]] == ["id", "url", "path", "num_workers"]
+
+
 def test_a_key_goes_in_and_never_comes_out(olive: Client, caplog: pytest.LogCaptureFixture) -> None:
     told = [post(olive, key=KEY, **REMOTE)]
     assert told[0]["has_key"] is True

@@ -57,14 +57,6 @@ export class ModelForm {
     };
   }
 
-  /** The fields that a model needs and that are empty. */
-  private get missing(): Record<string, string> {
-    return {
-      ...(!this.path.trim() && { path: "Enter the whole path on the server, from / on." }),
-      ...(this.kind === "remote" && !this.url.trim() && { url: "Enter the address of the server." }),
-    };
-  }
-
   /** Send what was entered. Return true when the server took it. */
   async submit(send: () => Promise<unknown>): Promise<boolean> {
     if (this.isBusy) return false;
@@ -73,8 +65,7 @@ export class ModelForm {
       await send();
       return true;
     } catch (error) {
-      // The server may name its first problem alone.
-      this.refusals = { ...this.missing, ...refusalsOf(error) };
+      this.refusals = refusalsOf(error);
       return false;
     } finally {
       this.isBusy = false;
