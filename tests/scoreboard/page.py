@@ -67,6 +67,8 @@ def text_of(told: dict[str, Told]) -> str:
 
 def _line(row: Row, told: Told | None) -> str:
     measured, verdict = _cells(told)
+    if verdict is Verdict.NOT_KEPT and row.reason:
+        measured += f". {row.reason}"
     return f"| {row.promise} | {row.proof} | {row.aim} | {measured} | {verdict} |"
 
 

@@ -28,6 +28,8 @@ class Row:
     promise: str
     proof: str
     aim: str
+    reason: str = ""
+    """Why a machine of two cores may not keep it."""
 
 
 @dataclass(frozen=True)
