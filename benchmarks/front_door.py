@@ -32,7 +32,7 @@ from benchmarks.rows import Question, compared, take_turns, write
 PORT, PROXY_PORT = "8768", "8769"
 MODEL = "smollm2-135m-instruct"
 NUM_CALLS, NUM_ROUNDS = 40, 5
-NUM_STREAMS, NUM_TOKENS = 16, 96
+NUM_STREAMS, NUM_TOKENS = 16, 400
 NUM_WAITING = 64
 MOST_BEYOND_MS, LEAST_RELAY, MOST_WAIT_MS = 3.0, 3.0, 50.0
 _START_S = 120.0

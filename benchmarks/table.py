@@ -18,6 +18,7 @@ ORDER = (
     "mixed_load",
     "memory",
     "start_up",
+    "front_door",
     "first_token",
     "glass",
     "streaming",
