@@ -6,11 +6,10 @@ import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
-from webapp.calls.embeddings import MODEL as EMBEDDING_MODEL
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError
 from webapp.registry.models import RegisteredModel
-from webapp.registry.offered import enabled
+from webapp.registry.offered import EMBEDDING_MODEL, enabled
 
 
 class Model(msgspec.Struct):
