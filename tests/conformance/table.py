@@ -29,6 +29,7 @@ CLIENTS = {
     "clients.test_litellm": "LiteLLM 1.106.2, openai/ and anthropic/",
     "clients.test_agents": "openai-agents 0.24.0, chat completions and responses",
     "clients.test_langchain": "langchain-openai 1.7.3 (chat completions and responses), langchain-anthropic 1.7.7",
+    "scripted.test_choosing": "openai and anthropic (Python), a scripted model that chooses among tools",
     "openai.test_bad_bodies": "httpx, broken bodies",
 }
 _HEAD = """# Conformance
