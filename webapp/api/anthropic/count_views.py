@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 
 from webapp.api.anthropic.call import prompt_of
 from webapp.api.anthropic.shapes import CountBody
+from webapp.api.families.described import described
 from webapp.api.families.waiting import refusal_of_failure
 from webapp.calls.counting import count_prompt
 from webapp.gateway.answer import json_response
@@ -27,6 +28,7 @@ class Count(msgspec.Struct):
     input_tokens: int
 
 
+@described(Count, takes=CountBody)
 async def count_tokens(http: HttpRequest) -> HttpResponseBase:
     """Count the tokens of a prompt. Nothing is stored, queued or generated."""
     timing = ServerTiming(http)

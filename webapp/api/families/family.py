@@ -74,6 +74,7 @@ def view(family: Family, **functions: Function) -> View:
         return response
 
     run.csrf_exempt = True  # type: ignore[attr-defined]  # a key is no cookie: no other site's page can send it
+    run.by_family = {family.surface: functions}  # type: ignore[attr-defined]  # for the OpenAPI document
     return run  # type: ignore[return-value]  # the stubs of Django's `path` know no view that waits
 
 

@@ -10,6 +10,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
 from inference.safety.minilm import Floats
+from webapp.api.families.described import described
 from webapp.api.openai.body import read
 from webapp.api.openai.shapes import Shape
 from webapp.calls.embeddings import DIMENSIONS, MAX_TEXTS, Embedded, embedder
@@ -54,6 +55,7 @@ class Embeddings(msgspec.Struct):
     object: str = "list"
 
 
+@described(Embeddings, takes=EmbeddingsBody)
 async def create_embeddings(http: HttpRequest) -> HttpResponse:
     """Embed one text or several."""
     timing = ServerTiming(http)

@@ -6,6 +6,7 @@ import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
+from webapp.api.families.described import described
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError
 from webapp.registry.models import RegisteredModel
@@ -24,12 +25,14 @@ class ModelList(msgspec.Struct):
     object: str = "list"
 
 
+@described(ModelList)
 async def list_models(_http: HttpRequest) -> HttpResponse:
     """List the models that are offered."""
     rows = await sync_to_async(enabled)()
     return json_response(ModelList([*map(_model, rows), _EMBEDDING]))
 
 
+@described(Model)
 async def show_model(_http: HttpRequest, model: str) -> HttpResponse:
     """Show one model."""
     row = next((each for each in await sync_to_async(enabled)() if each.pk == model), None)

@@ -7,6 +7,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from webapp.api.families.described import described
 from webapp.api.families.waiting import refusal_of_failure
 from webapp.api.openai.body import read
 from webapp.api.openai.responses.parse import messages_for
@@ -27,6 +28,7 @@ class Count(msgspec.Struct):
     object: str = "response.input_tokens"
 
 
+@described(Count, takes=ResponseBody)
 async def count_input_tokens(http: HttpRequest) -> HttpResponseBase:
     """Count the tokens of a response's prompt."""
     timing = ServerTiming(http)
