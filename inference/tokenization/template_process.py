@@ -21,6 +21,10 @@ class TemplateError(Exception):
     """The chat template cannot be used; the message says why."""
 
 
+class MessagesRefused(TemplateError):
+    """The template takes no messages with such roles in this order. Other messages it takes."""
+
+
 class TemplateProcess:
     """Renders one template, from any thread, one rendering at a time; restarts its process after that ended."""
 
@@ -33,14 +37,17 @@ class TemplateProcess:
         self._sandbox = self._started()
 
     def render(self, variables: dict[str, Any]) -> str:
-        """Render the template with variables that JSON can hold. Raises TemplateError."""
+        """Render the template with variables that JSON can hold. Raises MessagesRefused, TemplateError."""
         with self._lock:
             if self._sandbox.is_over:
                 self._sandbox = self._started()
             try:
-                return str(self._rendered(variables)["text"])
+                reply = self._rendered(variables)
             except SandboxError as error:
                 raise TemplateError(f"the chat template failed: {error}") from None
+        if "refused" in reply:
+            raise MessagesRefused(f"the chat template refuses them: {reply['refused']}")
+        return str(reply["text"])
 
     def _rendered(self, variables: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -5,7 +5,7 @@ join a text to itself). So the sandbox limits the process at any moment; Jinja's
 attributes. The jobs and their replies:
 
     {"compile": source}     {}
-    {"render": variables}   {"text": the rendered text}
+    {"render": variables}   {"text": the rendered text}, or {"refused": why the template takes no such messages}
 
 Imports nothing of the project.
 """
@@ -20,6 +20,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 _MAX_RENDERED_CHARS = 2_000_000
 """Messages are placeholders: a template's own words for thousands of them take a fraction of this."""
+
+_MAX_REASON_CHARS = 500
+
+
+class _Refused(jinja2.TemplateError):
+    """The template itself refuses the messages."""
 
 
 class Work:
@@ -36,11 +42,14 @@ class Work:
         if "compile" in job:
             self._template = self._environment.from_string(job["compile"])
             return {}
-        text = self._template.render(job["render"])
+        try:
+            text = self._template.render(job["render"])
+        except _Refused as refused:
+            return {"refused": f"{refused}"[:_MAX_REASON_CHARS]}
         if len(text) > _MAX_RENDERED_CHARS:
             raise ValueError(f"it makes {len(text):,} characters of its own")
         return {"text": text}
 
 
 def _raise(message: str) -> NoReturn:
-    raise jinja2.TemplateError(message)
+    raise _Refused(message)

@@ -10,6 +10,7 @@ import pytest
 from tests.faults.conftest import PATIENT, Processes
 
 MODEL = "smollm2-135m-instruct"
+EMBEDDING_MODEL = "all-minilm-l6-v2"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,11 @@ CLIENTS = {
     "openai.test_errors": "openai 3.54.0 (Python), refusals and faults",
     "openai.test_owners": "openai 3.54.0 (Python), keys and owners",
     "openai.test_npm": "openai 6.49.0 (Node)",
+    "clients.test_llm": "llm 0.36, set up by the text of /connect",
+    "clients.test_litellm": "LiteLLM 1.106.2, openai/ and anthropic/",
+    "clients.test_agents": "openai-agents 0.24.0, chat completions and responses",
+    "clients.test_langchain": "langchain-openai 1.7.3 (chat completions and responses), langchain-anthropic 1.7.7",
+    "scripted.test_choosing": "openai and anthropic (Python), a scripted model that chooses among tools",
     "openai.test_bad_bodies": "httpx, broken bodies",
 }
 _HEAD = """# Conformance

@@ -46,7 +46,7 @@ def test_curl_gets_an_answer_of_anthropics_form(access: Access) -> None:
 
 @pytest.mark.parametrize(("name", "base"), [("continue", "apiBase"), ("llm", "api_base")])
 def test_an_editors_settings_name_an_address_that_answers(access: Access, name: str, base: str) -> None:
-    """The client itself is not run: its settings hold the address and the key as an OpenAI client takes them."""
+    """An editor is not run: its settings hold the address and the key as an OpenAI client takes them."""
     text = text_of(name, access)
     found = re.search(rf"{base}: (\S+)", text)
     assert found is not None and access.key in text

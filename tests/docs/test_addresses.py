@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver
 
 from webapp.api.docs import openapi
+from webapp.api.docs.families import family_routes
 from webapp.api.docs.generate import stale_files
 
 STREAMS = {"api/docs", "api/openapi.json", "api/requests/<str:request_id>/events"}
@@ -64,3 +65,12 @@ def test_the_document_is_served_as_it_stands_in_the_docs() -> None:
 def test_the_viewer_is_for_signed_in_users() -> None:
     refused = Client().get("/api/docs")
     assert (refused.status_code, refused["Location"]) == (302, "/accounts/login/?next=/api/docs")
+
+
+def test_every_operation_of_the_families_is_described() -> None:
+    """At least by its first sentence and the structs of its answer."""
+    found = family_routes()
+    assert {each.family for each in found} == {"openai", "anthropic"}
+    assert [each for each in found if not each.function.__doc__ or each.described.answers is None] == []
+    paths = openapi.build_openapi()["paths"]
+    assert {each.path for each in found} == {path for path in paths if path.startswith("/v1/")}

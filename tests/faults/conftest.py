@@ -25,6 +25,7 @@ from tests.environment import share_made
 from tests.ports import free_port
 from tests.sign_in import sign_in_by_link
 from webapp.supervisor.child import Child
+from webapp.supervisor.model_workers import ModelWorker
 from webapp.supervisor.product import Product
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,7 @@ class Processes:
         own = {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": self._product.redis_url, "PORT": port}
         env = os.environ | environment | own
         self.redis_url = self._product.redis_url
+        self._env = env
         url = environment.get("SIGHTGLASS_DATABASE_URL")
         self.connect: Callable[[], Any] = lambda: (
             psycopg.connect(url) if url else sqlite3.connect(data / "sightglass.sqlite3", timeout=30)
@@ -95,6 +97,13 @@ class Processes:
         child = self._keep(self._product.start_inference())
         self.inference.append(child)
         return child
+
+    def start_other_worker(self, worker: ModelWorker, app: str) -> Child:
+        """Start a worker of an added model with a Celery app of the test's. Returns at once."""
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-n", f"{worker.name}@%h"]
+        options = ["-c", "16", "-P", "threads", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+        log = self._product.logs / f"{worker.name}.log"
+        return self._keep(Child(worker.name, [*command, *options], log, worker.environment(self._env)))
 
     def workers(self) -> list[dict[str, str]]:
         """What the site knows of its inference workers."""

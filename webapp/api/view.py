@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from inference.grammar.check import CheckFailed, ChecksBusy
 from inference.tokenization.gguf_metadata import TokenizerError
-from inference.tokenization.template_process import TemplateError
+from inference.tokenization.template_process import MessagesRefused, TemplateError
 from webapp.audit.actor import acting
 from webapp.chat.sending import AnswerOpen
 from webapp.gateway import errors
@@ -125,6 +125,8 @@ def refusal_of(error: Exception) -> ApiError | None:
             logger.error("a form cannot be checked: %s", error)
             message = "The form of the answer could not be checked; the server's log has the details. Try again."
             return ApiError(500, "internal", message)
+        case MessagesRefused():
+            return ApiError(400, "messages_refused", str(error))
         case TokenizerError() | TemplateError():
             return ApiError(503, "model_unavailable", str(error))
     return None

@@ -18,12 +18,16 @@ import numpy as np
 
 from inference.safety.minilm import LONGEST, NUM_DIMENSIONS, Floats, MiniLM, SafetyModelError, bundled_minilm
 from webapp.gateway.errors import ApiError
+from webapp.registry.offered import EMBEDDING_MODEL
 
-MODEL = "all-minilm-l6-v2"
 DIMENSIONS = NUM_DIMENSIONS
 MAX_TEXTS = 2048
 MAX_TOKENS = 1 << 16
 """Tokens of one call: some 10 seconds of a busy core."""
+MAX_TEXT_CHARS = 100 * LONGEST
+"""Characters of one text. The longest words that the model knows as one token have fewer than 100."""
+MAX_CHARS = 8 * MAX_TOKENS
+"""Characters of one call: a token of English has 4."""
 _MOST_WAITING = 8 * MAX_TOKENS
 MOST_OF_ONE = 2 * MAX_TOKENS
 """Tokens that wait in one process, of all users and of one. Further calls are refused."""
@@ -59,6 +63,7 @@ class Embedder:
 
     async def embed(self, texts: Sequence[str], user_id: int) -> Embedded:
         """Raises ApiError, which names a text that is too long."""
+        _check_chars(texts)
         ids = [each for some in _few(texts) for each in await self._run(self._ids, some)]
         num_tokens = _checked(ids)
         self._check_room(num_tokens, user_id)
@@ -89,11 +94,24 @@ def _few(values: Sequence[Given]) -> Iterator[Sequence[Given]]:
     return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))
 
 
+def _check_chars(texts: Sequence[str]) -> None:
+    """Refuse what is too long by any count of tokens, before it is tokenized. Raises ApiError."""
+    for index, text in enumerate(texts):
+        if len(text) > MAX_TEXT_CHARS:
+            limit = f"{EMBEDDING_MODEL} reads {LONGEST} tokens at most"
+            message = f"The text has {len(text):,} characters; {limit}. Split the text."
+            raise ApiError(400, "invalid", message, f"input[{index}]")
+    num_chars = sum(map(len, texts))
+    if num_chars > MAX_CHARS:
+        message = f"The texts have {num_chars:,} characters; one call takes {MAX_CHARS:,}. Send them in several calls."
+        raise ApiError(400, "invalid", message, "input")
+
+
 def _checked(ids: Sequence[Sequence[int]]) -> int:
     """Return the number of all tokens. Raises ApiError."""
     for index, each in enumerate(ids):
         if len(each) > LONGEST:
-            message = f"The text has {len(each):,} tokens; {MODEL} reads {LONGEST} at most. Split the text."
+            message = f"The text has {len(each):,} tokens; {EMBEDDING_MODEL} reads {LONGEST} at most. Split the text."
             raise ApiError(400, "invalid", message, f"input[{index}]")
     num_tokens = sum(map(len, ids))
     if num_tokens > MAX_TOKENS:

@@ -16,6 +16,7 @@ from webapp.audit.log import record
 from webapp.keys import secrets
 from webapp.keys.models import FEATURES, MAX_NAME_CHARS, ApiKey, Feature
 from webapp.registry.models import RegisteredModel
+from webapp.registry.offered import EMBEDDING_MODEL
 
 MAX_LIVE = 100
 NOTED_EVERY = timedelta(minutes=1)
@@ -152,7 +153,7 @@ def checked_name(text: str) -> str:
 
 
 def _checked_models(ids: Sequence[str]) -> list[str]:
-    known = set(RegisteredModel.objects.filter(pk__in=ids).values_list("pk", flat=True))
+    known = {EMBEDDING_MODEL, *RegisteredModel.objects.filter(pk__in=ids).values_list("pk", flat=True)}
     if unknown := [each for each in ids if each not in known]:
         raise KeyInvalid(f"There is no model {unknown[0][:100]!r}. Choose among the site's models.", "models")
     return list(dict.fromkeys(ids))

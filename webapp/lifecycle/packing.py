@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from inference.protocol.events import ContextAssembled
 from inference.protocol.request import SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
-from inference.tokenization.template_process import TemplateError
+from inference.tokenization.template_process import MessagesRefused, TemplateError
 from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
@@ -44,6 +44,9 @@ def num_prompt_tokens(model: str, messages: Sequence[SourceMessage]) -> int:
 
 
 def _unusable(error: Exception) -> CannotPrepare:
+    if isinstance(error, MessagesRefused):
+        message = f"This model takes no such messages: {error}. Change their roles or their order."
+        return CannotPrepare("context", "messages_refused", message)
     return CannotPrepare("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}")
 
 

@@ -6,6 +6,8 @@ from webapp.billing.naming import model_names
 from webapp.registry.models import RegisteredModel
 
 State = RegisteredModel.State
+EMBEDDING_MODEL = "all-minilm-l6-v2"
+"""The bundled model that embeds texts. It is always offered, and no row of the registry."""
 
 
 class NotOffered(Exception):

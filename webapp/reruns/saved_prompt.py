@@ -22,8 +22,9 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import SamplingParams
 from inference.safety.sentences import MAX_CHARS
-from inference.tokenization.chat_template import ChatMessage
+from inference.tokenization.chat_template import ChatMessage, plain_prompt
 from inference.tokenization.template_process import TemplateError
+from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.structs import Result
 from webapp.requests.input import SavedInput
@@ -51,6 +52,12 @@ class SavedPrompt:
     prompt: PromptTokenized
     forked: GenerationForked | None = None
     """The beginning of a fork's answer."""
+
+    @property
+    def is_plain(self) -> bool:
+        """True: the prompt is one text, with the beginning token at most before it, and no template wrote it."""
+        own = [segment for segment in self.context.segments if segment.kind == "template"]
+        return len(self.context.segments) - len(own) == 1 and all(segment.end == 1 for segment in own)
 
     def messages(self) -> list[SourceMessage]:
         """The messages of the prompt's segments, in order. The template writes nothing between parts of one message."""
@@ -94,7 +101,7 @@ class PromptCheck(Result):
 
     num_tokens: int
     num_tokens_now: int | None
-    """None: today's template cannot render the messages."""
+    """None: today's template cannot render the messages. A plain text needs no template."""
     first_difference: int | None
     """Index of the first token that differs; None: all are equal."""
     is_tokenizer_changed: bool
@@ -152,9 +159,21 @@ def _is_continued(last: Segment | None, segment: Segment) -> bool:
 
 
 def _render(saved: SavedPrompt, services: PromptServices) -> list[int] | None:
+    if saved.is_plain:
+        return _plain(saved, services.tokenizer)
     try:
         return services.template.render(
             [ChatMessage(each.role, each.content, each.is_continued) for each in saved.messages()]
         ).ids
     except (TemplateError, ValueError):
+        return None
+
+
+def _plain(saved: SavedPrompt, tokenizer: Tokenizer) -> list[int] | None:
+    """The text's tokens now. The same tokenizer gives others where a client sent tokens: then they stay."""
+    if tokenizer.version == saved.prompt.version:
+        return list(saved.prompt.ids)
+    try:
+        return plain_prompt(tokenizer, saved.messages()[0].content).ids
+    except ValueError:
         return None

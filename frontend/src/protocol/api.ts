@@ -1512,7 +1512,7 @@ export interface ProbeBody {
 /** The saved prompt compared with today's prompt of the same messages. */
 export interface PromptCheck {
   num_tokens: number;
-  /** None: today's template cannot render the messages. */
+  /** None: today's template cannot render the messages. A plain text needs no template. */
   num_tokens_now: number | null;
   /** Index of the first token that differs; None: all are equal. */
   first_difference: number | null;

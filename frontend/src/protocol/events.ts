@@ -273,7 +273,7 @@ export interface GenerationFinished {
   /** With `error`: the cause. */
   message: string;
   /** With `error`: the cause, for programs. None: not recorded. */
-  code: "blocked" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost" | null;
+  code: "blocked" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "messages_refused" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost" | null;
   /** False: a server elsewhere does not report its cached tokens, so all input counts as uncached. */
   is_cache_known: boolean;
 }
@@ -1190,7 +1190,7 @@ export const REPETITION_CYCLES = 3;
 export const REPETITION_TOKENS = 72;
 export const LONGEST_CYCLE = 256;
 
-export type FailureCode = "blocked" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
+export type FailureCode = "blocked" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "messages_refused" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
 
 /** The title of each failure. */
 export const FAILURES: Record<FailureCode, string> = {
@@ -1201,6 +1201,7 @@ export const FAILURES: Record<FailureCode, string> = {
   internal: "Something failed in the server",
   invalid_grammar: "The answer cannot take the form that was asked for",
   log_lost: "The record of the answer was lost",
+  messages_refused: "The model takes no such messages",
   model_unavailable: "The model is not available",
   no_prompt: "The answer that this one continues has no prompt",
   no_worker: "No worker took the request",

@@ -65,7 +65,7 @@ def _processor_s() -> float:
 def test_a_hostile_template_ends_with_an_error(metadata: Metadata, tokenizer: Tokenizer, source: str) -> None:
     template = ChatTemplate(replace(metadata, chat_template=source), tokenizer)
     start = _processor_s()
-    with pytest.raises(TemplateError, match="failed"):
+    with pytest.raises(TemplateError, match=r"failed|refuses"):
         template.render([ChatMessage("user", "hi")])
     del template
     assert _processor_s() - start < 3

@@ -10,10 +10,11 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from webapp.calls import embeddings
-from webapp.calls.embeddings import MODEL, Embedder
+from webapp.calls.embeddings import Embedder
 from webapp.gateway.errors import ApiError
 from webapp.keys.keys import create
 from webapp.limits.rules import change
+from webapp.registry.offered import EMBEDDING_MODEL
 
 ALICE, BOB = 1, 2
 
@@ -67,7 +68,7 @@ async def test_the_users_limits_hold(redis_client: object, values: dict[str, obj
     key = await asyncio.to_thread(lambda: create(alice.pk, "test"))
     await asyncio.to_thread(lambda: change(alice, **values))
     headers = {"Authorization": f"Bearer {key.secret}"}
-    body = {"model": MODEL, "input": "Hi"}
+    body = {"model": EMBEDDING_MODEL, "input": "Hi"}
     answers = [
         await AsyncClient().post("/v1/embeddings", body, content_type="application/json", headers=headers)
         for _ in range(2)

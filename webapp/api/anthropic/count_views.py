@@ -9,13 +9,15 @@ from django.http.response import HttpResponseBase
 
 from webapp.api.anthropic.call import prompt_of
 from webapp.api.anthropic.shapes import CountBody
+from webapp.api.families.described import described
 from webapp.api.families.waiting import refusal_of_failure
+from webapp.calls.counting import count_prompt
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_body
+from webapp.gateway.errors import user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
-from webapp.lifecycle.packing import num_prompt_tokens
 from webapp.registry.offered import chosen
 from webapp.requests.failure import CannotPrepare
 
@@ -26,6 +28,7 @@ class Count(msgspec.Struct):
     input_tokens: int
 
 
+@described(Count, takes=CountBody)
 async def count_tokens(http: HttpRequest) -> HttpResponseBase:
     """Count the tokens of a prompt. Nothing is stored, queued or generated."""
     timing = ServerTiming(http)
@@ -36,8 +39,9 @@ async def count_tokens(http: HttpRequest) -> HttpResponseBase:
 
 def _count(http: HttpRequest, body: CountBody) -> Count:
     check_scope(key_of(http), "chat", body.model)
-    model, prompt = chosen(body.model), prompt_of(body)
+    chosen(body.model)
+    prompt = prompt_of(body)
     try:
-        return Count(num_prompt_tokens(model, prompt.messages))
+        return Count(count_prompt(body.model, prompt.messages, user_id(http)))
     except CannotPrepare as error:
         raise refusal_of_failure(error.failure.code, error.failure.message) from None

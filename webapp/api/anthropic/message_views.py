@@ -10,9 +10,10 @@ from django.http.response import HttpResponseBase
 from inference.protocol.events import CacheLookedUp, RequestFailed, RequestFinished, TextReleased
 from webapp.api.anthropic.call import call_of
 from webapp.api.anthropic.errors import error_of
-from webapp.api.anthropic.events import Ping, frame
+from webapp.api.anthropic.events import Message, Ping, frame
 from webapp.api.anthropic.projection import MessageProjection, message_of
 from webapp.api.anthropic.shapes import MessageBody
+from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import Stream, place_if
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
@@ -31,6 +32,7 @@ _BEGUN = (CacheLookedUp, TextReleased, RequestFinished, RequestFailed)
 """Events with which a message begins. A failure before them has a status of its own."""
 
 
+@described(Message, takes=MessageBody, is_streamed=True, begins_work=True)
 async def create_message(http: HttpRequest) -> HttpResponseBase:
     """Answer a list of messages."""
     timing = ServerTiming(http)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
-from webapp.api.anthropic.models import OfferedModel, anthropic_model, anthropic_models
+from webapp.api.anthropic.models import Model, ModelList, OfferedModel, anthropic_model, anthropic_models
+from webapp.api.families.described import described
 from webapp.billing.naming import model_names
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError
@@ -13,11 +14,13 @@ from webapp.registry.offered import enabled
 from webapp.requests import services
 
 
+@described(ModelList)
 async def list_models(_http: HttpRequest) -> HttpResponse:
     """List the models that are offered."""
     return json_response(anthropic_models(await sync_to_async(_offered)()))
 
 
+@described(Model)
 async def show_model(_http: HttpRequest, model: str) -> HttpResponse:
     """Show one model."""
     found = next((each for each in await sync_to_async(_offered)() if each.id == model), None)

@@ -18,7 +18,7 @@ from webapp.gateway.structs import Body
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.params import checked_params
 
-_STATUS = {"prompt_too_long": 409, "model_unavailable": 503}
+_STATUS = {"messages_refused": 409, "prompt_too_long": 409, "model_unavailable": 503}
 
 
 class Draft(Body):
@@ -36,7 +36,8 @@ class Draft(Body):
 async def preview_first(request: HttpRequest, body: Draft) -> Preview:
     """Show the request that a message would make in a conversation that has not begun.
 
-    404 `unknown_model`; 409 `prompt_too_long`; 429 `busy` while the user's last preview is still being made.
+    404 `unknown_model`; 409 `prompt_too_long`, `messages_refused`; 429 `busy` while the user's last preview is still
+    being made.
     """
     checked_text(body.text)
     found = await sync_to_async(_new)(request, body)
@@ -46,7 +47,7 @@ async def preview_first(request: HttpRequest, body: Draft) -> Preview:
 async def preview_next(request: HttpRequest, conversation_id: str, body: Draft) -> Preview:
     """Show the request that a message would make here.
 
-    409 `prompt_too_long`, `answer_open`, `model_unavailable`; 429 `busy`.
+    409 `prompt_too_long`, `messages_refused`, `answer_open`, `model_unavailable`; 429 `busy`.
     """
     checked_text(body.text)
     found = await sync_to_async(find_conversation)(request, conversation_id)

@@ -16,6 +16,7 @@ from django.urls import URLPattern, get_resolver
 
 from inference.protocol.docstrings import field_docstrings
 from inference.protocol.json_schema import build_schema
+from webapp.api.docs.families import family_paths, family_schemas
 from webapp.api.site import VERSION
 from webapp.gateway.errors import ErrorAnswer
 from webapp.gateway.idempotency import HEADER, REPLAYED
@@ -169,11 +170,12 @@ def build_openapi() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in found:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    schemas = build_components(found) | family_schemas()
     return {
         "openapi": "3.1.0",
         "info": {"title": "Sightglass", "version": VERSION, "description": _description()},
-        "paths": paths,
-        "components": {"schemas": build_components(found), "securitySchemes": _SCHEMES},
+        "paths": paths | family_paths(_key_parameter()),
+        "components": {"schemas": schemas, "securitySchemes": _SCHEMES},
     }
 
 

@@ -22,6 +22,7 @@ from webapp.keys.middleware import key_of
 from webapp.lifecycle.admission import Limits
 from webapp.lifecycle.start import Arrival
 from webapp.limits.refusal import Refused
+from webapp.registry.offered import NotOffered
 from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,8 @@ def view(family: Family, **functions: Function) -> View:
             limits: Limits = getattr(response, "limits", ())
         except Exception as error:
             response = _refused(family, error, request_id)
+            if response.status_code == 405:
+                response["Allow"] = ", ".join(functions)
             limits = error.limits if isinstance(error, Refused) else ()
         response[family.id_header] = request_id
         for name, value in family.limit_headers(limits).items():
@@ -71,6 +74,7 @@ def view(family: Family, **functions: Function) -> View:
         return response
 
     run.csrf_exempt = True  # type: ignore[attr-defined]  # a key is no cookie: no other site's page can send it
+    run.by_family = {family.surface: functions}  # type: ignore[attr-defined]  # for the OpenAPI document
     return run  # type: ignore[return-value]  # the stubs of Django's `path` know no view that waits
 
 
@@ -89,12 +93,19 @@ def _check_key(request: HttpRequest) -> None:
 
 
 def _refused(family: Family, error: Exception, request_id: str) -> HttpResponse:
-    refusal = refusal_of(error)
+    refusal = _refusal_of(error)
     if refusal is None:
         logger.error("an operation of the %s API failed", family.surface, exc_info=error)
         message = "Something went wrong here; the server's log has the details. Try again."
         refusal = ApiError(500, "internal", message)
     return family.error_response(refusal, request_id)
+
+
+def _refusal_of(error: Exception) -> ApiError | None:
+    """As of the native API, but for a model that is switched off: clients of both families repeat a 409 in vain."""
+    if isinstance(error, NotOffered):
+        return ApiError(404, "unknown_model", str(error), "model")
+    return refusal_of(error)
 
 
 def arrival_of(http: HttpRequest, timing: ServerTiming, surface: str) -> Arrival:

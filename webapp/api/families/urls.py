@@ -24,6 +24,7 @@ def _either(openai: Any, anthropic: Any) -> View:
         return response
 
     run.csrf_exempt = True  # type: ignore[attr-defined]
+    run.by_family = openai.by_family | anthropic.by_family  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]  # the stubs of Django's `path` know no view that waits
 
 

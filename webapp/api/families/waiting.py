@@ -13,6 +13,7 @@ _STATUSES = {
     "blocked": 400,
     "prompt_too_long": 400,
     "invalid_grammar": 400,
+    "messages_refused": 400,
     "grammar_too_complex": 400,
     "unsupported": 400,
     "cancelled": 400,

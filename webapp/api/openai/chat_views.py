@@ -8,6 +8,7 @@ import msgspec
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import place_if
 from webapp.api.families.waiting import all_of, refusal_of_failure
@@ -36,6 +37,7 @@ from webapp.stream.places import Place
 from webapp.stream.session import ending_of
 
 
+@described(ChatCompletion, takes=ChatBody, is_streamed=True, begins_work=True)
 async def create_chat(http: HttpRequest) -> HttpResponseBase:
     """Answer a list of messages."""
     timing = ServerTiming(http)

@@ -7,6 +7,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import place_if
 from webapp.api.families.waiting import all_of, refusal_of_failure
@@ -32,6 +33,7 @@ from webapp.stream.places import Place
 from webapp.stream.session import ending_of
 
 
+@described(Completion, takes=CompletionsBody, is_streamed=True, begins_work=True)
 async def create_completion(http: HttpRequest) -> HttpResponseBase:
     """Go on with a text."""
     timing = ServerTiming(http)

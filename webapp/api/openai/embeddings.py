@@ -10,15 +10,17 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
 from inference.safety.minilm import Floats
+from webapp.api.families.described import described
 from webapp.api.openai.body import read
 from webapp.api.openai.shapes import Shape
-from webapp.calls.embeddings import DIMENSIONS, MAX_TEXTS, MODEL, Embedded, embedder
+from webapp.calls.embeddings import DIMENSIONS, MAX_TEXTS, Embedded, embedder
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
 from webapp.lifecycle.admission import admit_without_request
+from webapp.registry.offered import EMBEDDING_MODEL
 
 _CHARS = 4
 """Characters of English text in one token."""
@@ -53,6 +55,7 @@ class Embeddings(msgspec.Struct):
     object: str = "list"
 
 
+@described(Embeddings, takes=EmbeddingsBody)
 async def create_embeddings(http: HttpRequest) -> HttpResponse:
     """Embed one text or several."""
     timing = ServerTiming(http)
@@ -60,7 +63,7 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     check_scope(key_of(http), "embeddings", body.model)
     texts = _texts(body)
     timing.mark("validate")
-    await sync_to_async(admit_without_request)(user_id(http), MODEL, sum(map(len, texts)) // _CHARS)
+    await sync_to_async(admit_without_request)(user_id(http), EMBEDDING_MODEL, sum(map(len, texts)) // _CHARS)
     timing.mark("admit")
     found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, user_id(http))
     timing.mark("embed")
@@ -69,12 +72,12 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
 
 def _texts(body: EmbeddingsBody) -> list[str]:
     """Raises ApiError."""
-    if body.model != MODEL:
-        raise ApiError(
-            404, "unknown_model", f"The model {body.model[:100]!r} embeds no texts here; use {MODEL!r}.", "model"
-        )
+    if body.model != EMBEDDING_MODEL:
+        message = f"The model {body.model[:100]!r} embeds no texts here; use {EMBEDDING_MODEL!r}."
+        raise ApiError(404, "unknown_model", message, "model")
     if body.dimensions not in (None, DIMENSIONS):
-        raise ApiError(400, "invalid", f"{MODEL} makes vectors of {DIMENSIONS} dimensions alone.", "dimensions")
+        message = f"{EMBEDDING_MODEL} makes vectors of {DIMENSIONS} dimensions alone."
+        raise ApiError(400, "invalid", message, "dimensions")
     given = [body.input] if isinstance(body.input, str) else list(body.input)
     if not 1 <= len(given) <= MAX_TEXTS:
         raise ApiError(400, "invalid", f"input has {len(given):,} texts; send 1 to {MAX_TEXTS:,}.", "input")
@@ -85,7 +88,7 @@ def _texts(body: EmbeddingsBody) -> list[str]:
 
 def _check(text: object, place: str) -> None:
     if isinstance(text, int | list):
-        raise ApiError(400, "unsupported_value", f"{MODEL} takes texts, and no arrays of tokens.", place)
+        raise ApiError(400, "unsupported_value", f"{EMBEDDING_MODEL} takes texts, and no arrays of tokens.", place)
     if not isinstance(text, str):
         raise ApiError(400, "invalid", f"{place} must be a text.", place)
     if not text:
@@ -94,7 +97,7 @@ def _check(text: object, place: str) -> None:
 
 def _answer(body: EmbeddingsBody, found: Embedded) -> Embeddings:
     data = [Embedding(index, _written(body, vector)) for index, vector in enumerate(found.vectors)]
-    return Embeddings(data, MODEL, Usage(found.num_tokens, found.num_tokens))
+    return Embeddings(data, EMBEDDING_MODEL, Usage(found.num_tokens, found.num_tokens))
 
 
 def _written(body: EmbeddingsBody, vector: Floats) -> list[float] | str:

@@ -6,11 +6,11 @@ import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
-from webapp.calls.embeddings import MODEL as EMBEDDING_MODEL
+from webapp.api.families.described import described
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError
 from webapp.registry.models import RegisteredModel
-from webapp.registry.offered import enabled
+from webapp.registry.offered import EMBEDDING_MODEL, enabled
 
 
 class Model(msgspec.Struct):
@@ -25,12 +25,14 @@ class ModelList(msgspec.Struct):
     object: str = "list"
 
 
+@described(ModelList)
 async def list_models(_http: HttpRequest) -> HttpResponse:
     """List the models that are offered."""
     rows = await sync_to_async(enabled)()
     return json_response(ModelList([*map(_model, rows), _EMBEDDING]))
 
 
+@described(Model)
 async def show_model(_http: HttpRequest, model: str) -> HttpResponse:
     """Show one model."""
     row = next((each for each in await sync_to_async(enabled)() if each.pk == model), None)

@@ -11,6 +11,10 @@ class Shape(msgspec.Struct, forbid_unknown_fields=True):
     """Base of what a client sends. An unknown field is refused by its name, as OpenAI does."""
 
 
+class Echo(Shape, forbid_unknown_fields=False):
+    """What a client got from a server and sends back. Its own notes may hang on it; they change nothing here."""
+
+
 class TextPart(Shape, tag="text"):
     text: str
 
@@ -35,12 +39,12 @@ Part = TextPart | RefusalPart | ImagePart | AudioPart | FilePart
 Content = str | tuple[Part, ...] | None
 
 
-class CalledFunction(Shape):
+class CalledFunction(Echo):
     name: str
     arguments: str
 
 
-class ToolCall(Shape):
+class ToolCall(Echo):
     id: str
     function: CalledFunction
     type: Literal["function"] = "function"
@@ -63,7 +67,7 @@ class UserMessage(Shape, tag="user", tag_field="role"):
     name: str | None = None
 
 
-class AssistantMessage(Shape, tag="assistant", tag_field="role"):
+class AssistantMessage(Echo, tag="assistant", tag_field="role"):
     content: Content = None
     tool_calls: tuple[ToolCall, ...] | None = None
     refusal: str | None = None

@@ -30,21 +30,19 @@ class OutputText(msgspec.Struct, frozen=True):
     type: str = "output_text"
 
 
-class MessageItem(msgspec.Struct, frozen=True):
+class MessageItem(msgspec.Struct, frozen=True, tag="message"):
     id: str
     status: ItemStatus
     content: tuple[OutputText, ...]
     role: str = "assistant"
-    type: str = "message"
 
 
-class CallItem(msgspec.Struct, frozen=True):
+class CallItem(msgspec.Struct, frozen=True, tag="function_call"):
     id: str
     status: ItemStatus
     call_id: str
     name: str
     arguments: str
-    type: str = "function_call"
 
 
 class InputDetails(msgspec.Struct):

@@ -9,25 +9,37 @@ from webapp.api.openai.responses.items import Find, Item, answer_items, items_of
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.calls.models import StoredResponse
 from webapp.calls.stored import find_stored
+from webapp.gateway.body import MAX_BODY_BYTES
 from webapp.gateway.errors import ApiError
 from webapp.keys.models import ApiKey
 
 _MOST_BEFORE = 200
 """Responses in one conversation, and those to whose items it refers: more than a window holds."""
+MOST_BYTES_BEFORE = MAX_BODY_BYTES
+"""Of these responses' inputs and answers together. A client could send no more itself."""
 
 
 def items_before(user_id: int, previous_id: str | None, find: Find, key: ApiKey | None = None) -> list[Item]:
     """Return the items of all responses up to this one, oldest first; none without an id. Raises ApiError."""
     found: list[list[Item]] = []
+    num_bytes = 0
     while previous_id is not None:
         stored = _previous(user_id, previous_id, key)
         body = body_of(stored)
+        num_bytes += _num_bytes(stored, body)
+        if num_bytes > MOST_BYTES_BEFORE:
+            message = f"The conversation has more than {MOST_BYTES_BEFORE >> 20} MiB. Begin a new one."
+            raise ApiError(400, "invalid", message, "previous_response_id")
         found.append([*items_of(body.input, f"{previous_id}.input", find), *answer_of(stored)])
         if len(found) > _MOST_BEFORE:
             message = f"The conversation has more than {_MOST_BEFORE} responses. Begin a new one."
             raise ApiError(400, "invalid", message, "previous_response_id")
         previous_id = body.previous_response_id
     return [item for items in reversed(found) for item in items]
+
+
+def _num_bytes(stored: StoredResponse, body: ResponseBody) -> int:
+    return len(msgspec.json.encode(body.input)) + len(stored.request.output_text.encode())
 
 
 def finder(user_id: int, key: ApiKey | None = None) -> Find:

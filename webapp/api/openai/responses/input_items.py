@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from webapp.api.families.described import described
 from webapp.api.openai.responses.history import body_of
 from webapp.api.openai.responses.views import find
 from webapp.gateway.answer import json_response
@@ -36,6 +37,7 @@ class ItemList(msgspec.Struct):
     object: str = "list"
 
 
+@described(ItemList, query=ItemsQuery)
 async def list_input_items(http: HttpRequest, response_id: str) -> HttpResponseBase:
     """List the items of a stored response's own input."""
     query = read_query(http, ItemsQuery)

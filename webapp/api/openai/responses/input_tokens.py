@@ -7,17 +7,18 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from webapp.api.families.described import described
 from webapp.api.families.waiting import refusal_of_failure
 from webapp.api.openai.body import read
 from webapp.api.openai.responses.parse import messages_for
 from webapp.api.openai.responses.shapes import ResponseBody
+from webapp.calls.counting import count_prompt
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
 from webapp.keys.models import ApiKey
-from webapp.lifecycle.packing import num_prompt_tokens
 from webapp.registry.offered import chosen
 from webapp.requests.failure import CannotPrepare
 
@@ -27,6 +28,7 @@ class Count(msgspec.Struct):
     object: str = "response.input_tokens"
 
 
+@described(Count, takes=ResponseBody)
 async def count_input_tokens(http: HttpRequest) -> HttpResponseBase:
     """Count the tokens of a response's prompt."""
     timing = ServerTiming(http)
@@ -37,8 +39,9 @@ async def count_input_tokens(http: HttpRequest) -> HttpResponseBase:
 
 def _count(body: ResponseBody, user_id: int, key: ApiKey | None) -> Count:
     check_scope(key, "chat", body.model)
-    model = chosen(body.model)
+    chosen(body.model)
+    messages = messages_for(body, user_id, key)
     try:
-        return Count(num_prompt_tokens(model, messages_for(body, user_id, key)))
+        return Count(count_prompt(body.model, messages, user_id))
     except CannotPrepare as error:
         raise refusal_of_failure(error.failure.code, error.failure.message) from None

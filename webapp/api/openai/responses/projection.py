@@ -202,7 +202,11 @@ class ResponseProjection:
         )
 
 
-_ERRORS = {"prompt_too_long": "invalid_prompt", "overloaded": "rate_limit_exceeded"}
+_ERRORS = {
+    "prompt_too_long": "invalid_prompt",
+    "messages_refused": "invalid_prompt",
+    "overloaded": "rate_limit_exceeded",
+}
 
 
 def _status(step: Ended) -> tuple[Status, Incomplete | None]:

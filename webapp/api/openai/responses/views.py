@@ -12,6 +12,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import Stream, place_for, place_if
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
@@ -59,6 +60,7 @@ class Deleted(msgspec.Struct):
     deleted: bool = True
 
 
+@described(Response, takes=ResponseBody, is_streamed=True, begins_work=True)
 async def create_response(http: HttpRequest) -> HttpResponseBase:
     """Answer a text, or a conversation."""
     timing = ServerTiming(http)
@@ -87,6 +89,7 @@ async def _answer(
     return await _whole(source, projection)
 
 
+@described(Response, query=ReadQuery, is_streamed=True)
 async def show_response(http: HttpRequest, response_id: str) -> HttpResponseBase:
     """Show a stored response as far as it is, or stream its events after a number."""
     timing = ServerTiming(http)
@@ -103,6 +106,7 @@ async def show_response(http: HttpRequest, response_id: str) -> HttpResponseBase
     return traced(response, http, [request], timing)  # type: ignore[no-any-return]
 
 
+@described(Deleted)
 async def delete_response(http: HttpRequest, response_id: str) -> HttpResponseBase:
     """Delete a stored response. One that is still made is stopped. Its trace stays in the user's library."""
     stored = await sync_to_async(find)(http, response_id)
@@ -110,6 +114,7 @@ async def delete_response(http: HttpRequest, response_id: str) -> HttpResponseBa
     return json_response(Deleted(response_id))
 
 
+@described(Response)
 async def cancel_response(http: HttpRequest, response_id: str) -> HttpResponseBase:
     """Stop a response that runs in the background, and show it."""
     timing = ServerTiming(http)
