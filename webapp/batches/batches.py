@@ -129,7 +129,7 @@ def counts_of(batches: Sequence[Batch]) -> dict[str, Counts]:
     lines: QuerySet[Line] = Line.objects.filter(batch__in=batches).order_by()
     counted = {status.value: Count("pk", filter=Q(status=status)) for status in Line.Status}
     sums = {name: Sum(f"num_{name}", default=0) for name in ("input_tokens", "cached_tokens", "output_tokens")}
-    rows: list[dict[str, Any]] = list(lines.values("batch_id").annotate(**counted, **sums))
+    rows: Any = lines.values("batch_id").annotate(**counted, **sums)
     found = {row["batch_id"]: Counts(**{name: row[name] for name in (*counted, *sums)}) for row in rows}
     return {batch.pk: found.get(batch.pk, Counts()) for batch in batches}
 
