@@ -6,6 +6,7 @@ All state is in the database: any process may advance a batch, at any time and a
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -25,6 +26,8 @@ from webapp.keys.keys import live_ids
 
 logger = logging.getLogger(__name__)
 
+_MOST_BEFORE = 8
+"""Other users' batches that are looked at before one."""
 _ENDS = {Batch.Status.CANCELLING: Batch.Status.CANCELLED}
 _KEY_GONE = ApiError(401, "revoked_key", "The key of this batch was revoked or has expired.")
 
@@ -32,6 +35,21 @@ _KEY_GONE = ApiError(401, "revoked_key", "The key of this batch was revoked or h
 def unfinished() -> QuerySet[Batch]:
     """Batches that have not ended, the oldest first."""
     return Batch.objects.filter(ended_at=None).order_by("created_at", "id")
+
+
+def in_turn(batch_id: str | None = None) -> list[str]:
+    """The batches to look at, those of users with the fewest open lines first. So no user takes all places.
+
+    batch_id: one of whose lines has ended; it comes after the oldest batch of each such user. None: all.
+    """
+    opened = Line.objects.filter(status=Line.Status.OPEN, batch__ended_at=None).values_list("batch__user_id", flat=True)
+    num_open = Counter(opened)
+    rows = sorted(unfinished().values_list("pk", "user_id"), key=lambda row: num_open[row[1]])
+    if batch_id is None:
+        return [pk for pk, _ in rows]
+    own = next((user_id for pk, user_id in rows if pk == batch_id), None)
+    first = {user_id: pk for pk, user_id in reversed(rows) if num_open[user_id] < num_open[own]}
+    return [*list(reversed(first.values()))[:_MOST_BEFORE], batch_id]
 
 
 def advance(batch_ids: Iterable[str]) -> None:
@@ -43,8 +61,19 @@ def advance(batch_ids: Iterable[str]) -> None:
             logger.exception("%s could not be looked at", batch_id)
 
 
+def take_answers(batch_id: str) -> None:
+    """Take the answers that are there, so that their places are free."""
+    batch = _find(batch_id)
+    if batch is not None:
+        Answering(batch).take()
+
+
+def _find(batch_id: str) -> Batch | None:
+    return unfinished().filter(pk=batch_id).select_related("key", "user").first()
+
+
 def _advance(batch_id: str) -> None:
-    batch = unfinished().filter(pk=batch_id).select_related("key", "user").first()
+    batch = _find(batch_id)
     if batch is None:
         return
     if batch.status == Batch.Status.VALIDATING and not _validate(batch):

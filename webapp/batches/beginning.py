@@ -80,6 +80,8 @@ def _begin_or_end(batch: Batch, line: Line) -> None:
 
 def _begin(batch: Batch, line: Line, answering: Answering) -> None:
     """Raises _Waits, and whatever refuses the call."""
+    if _num_free(batch) <= 0 or _is_busy(line.model):
+        raise _Waits  # before the body is read again
     work = form_of(batch.family).work(batch, line.body.encode(), batch.key)
     if isinstance(work, Computed):
         _compute(batch, line, work, answering)
@@ -96,7 +98,7 @@ def _begin(batch: Batch, line: Line, answering: Answering) -> None:
 
 def _check_room(batch: Batch, model: str) -> None:
     """Raises _Waits unless the engine is idle, but for other lines."""
-    if _is_busy(model) or not ready_workers(model) or _num_free(batch) <= 0:
+    if _is_busy(model) or not ready_workers(model):
         raise _Waits
 
 

@@ -66,7 +66,8 @@ def delete(file: StoredFile) -> None:
 
 
 def delete_expired() -> None:
-    """Delete files whose time is over."""
+    """Delete files whose time is over, and batches that ended so long ago that no file of theirs is left."""
+    Batch.objects.filter(ended_at__lt=timezone.now() - FILE_KEPT).delete()
     for file in StoredFile.objects.filter(expires_at__lt=timezone.now()).defer("content"):
         delete(file)
 

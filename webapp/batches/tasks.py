@@ -11,7 +11,7 @@ from celery.signals import worker_ready
 from django.db import close_old_connections
 
 from webapp.batches import files
-from webapp.batches.advance import advance, unfinished
+from webapp.batches.advance import advance, in_turn, take_answers
 from webapp.batches.batches import nudge
 from webapp.celery import app
 from webapp.requests.models import Request
@@ -31,7 +31,8 @@ def on_settled(request: Request, **_: Any) -> None:
 
 @app.task(name="batches.advance")
 def advance_task(batch_id: str) -> None:
-    advance([batch_id])
+    take_answers(batch_id)
+    advance(in_turn(batch_id))
 
 
 @worker_ready.connect
@@ -46,7 +47,7 @@ def keep_going() -> None:
         time.sleep(_PAUSE_S)
         try:
             close_old_connections()
-            advance(list(unfinished().values_list("pk", flat=True)))
+            advance(in_turn())
             if num_pauses % _CLEAN_EVERY == 0:
                 files.delete_expired()
         except Exception:

@@ -21,12 +21,13 @@ from inference.protocol.request import Usage
 from tests.events import STARTED
 from tests.webapp.registered import CONFIGURED
 from webapp.batches import bounds
-from webapp.batches.advance import advance
+from webapp.batches.advance import advance, in_turn
 from webapp.batches.answering import MAX_TRIES
 from webapp.batches.batches import counts_of
 from webapp.batches.beginning import MAX_OF_ONE
 from webapp.batches.files import delete_expired
 from webapp.batches.models import Batch, Line, StoredFile
+from webapp.batches.tasks import advance_task
 from webapp.billing.models import LedgerEntry
 from webapp.keys.keys import create, revoke
 from webapp.lifecycle.generation_request import BATCH_PRIORITY, generation_request
@@ -111,6 +112,15 @@ def test_few_lines_are_open_at_once_and_the_next_begins_when_one_has_ended(alice
         look(batch)
     assert (batch.status, states(batch)) == ("completed", ["succeeded"] * 4)
     assert LedgerEntry.objects.count() == 4
+
+
+def test_a_user_with_many_lines_leaves_places_to_others(alice: Client) -> None:
+    batches = [begin(client_of(name), 4) for name in ("bob", "carol", "dave")]
+    assert [states(batch).count("open") for batch in batches] == [2, 2, 0]
+    finish(open_requests()[0])
+    advance_task(batches[0].pk)
+    assert [states(batch).count("open") for batch in batches] == [1, 2, 1]
+    assert in_turn() == [batches[0].pk, batches[2].pk, batches[1].pk]  # the oldest first of equal ones
 
 
 def test_no_line_begins_while_another_request_is_open(alice: Client) -> None:
@@ -286,8 +296,11 @@ def test_files_that_have_expired_are_deleted_with_their_content(alice: Client) -
     past = timezone.now() - timedelta(seconds=1)
     StoredFile.objects.create(user=user, name="old", content="{}", num_bytes=2, expires_at=past)
     kept = StoredFile.objects.create(user=user, name="new", content="{}", num_bytes=2)
+    batch = begin(alice)
+    Batch.objects.update(ended_at=timezone.now() - timedelta(days=31))
     delete_expired()
     assert list(StoredFile.objects.all()) == [kept]
+    assert not Batch.objects.filter(pk=batch.pk).exists()
 
 
 def test_the_content_of_a_result_file_goes_with_it(alice: Client) -> None:
