@@ -28,3 +28,7 @@ def new_rerun_id() -> str:
 
 def new_message_id() -> str:
     return new_id("msg")
+
+
+def new_file_id() -> str:
+    return new_id("file")

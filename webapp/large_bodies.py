@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import parse_cookie
 from django.urls import Resolver404, resolve
 
+from webapp.batches.bounds import MAX_BATCH_BYTES
 from webapp.gateway.arrival import FREE_BYTES
 from webapp.gateway.body import MAX_BODY_BYTES
 from webapp.gateway.credentials import secret_of
@@ -18,7 +19,8 @@ from webapp.keys.middleware import FAMILIES, OWN
 from webapp.stream.frames import read
 from webapp.stream.session import user_of
 
-FAMILY_FILES, FAMILY_FILE_BYTES = f"{FAMILIES}files", 32 << 20
+_OF_MANY = (f"{FAMILIES}files", f"{FAMILIES}messages/batches")
+"""Addresses that take many calls in one body."""
 
 
 async def most_bytes(path: str, headers: Mapping[str, str]) -> int:
@@ -46,8 +48,8 @@ def _is_signed_in(path: str, headers: Mapping[str, str]) -> bool:
 
 
 def _most_bytes(path: str) -> int:
-    if path.rstrip("/") == FAMILY_FILES:
-        return FAMILY_FILE_BYTES
+    if path.rstrip("/") in _OF_MANY:
+        return MAX_BATCH_BYTES
     return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if _takes_file(path) else MAX_BODY_BYTES
 
 

@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "webapp.probes",
     "webapp.reruns",
     "webapp.calls",
+    "webapp.batches",
     "webapp.billing",
     "webapp.usage",
     "webapp.demo",
@@ -150,6 +151,7 @@ if ENVIRONMENT.email is not None:
     EMAIL_USE_TLS, EMAIL_USE_SSL = ENVIRONMENT.email.security == "starttls", ENVIRONMENT.email.security == "tls"
 EMAIL_TIMEOUT = 10
 
+BATCH_FORMS = "webapp.api.families.batches.FORMS"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 40 << 20
 
 LANGUAGE_CODE = "en"

@@ -117,6 +117,7 @@ SITE: dict[str, set[str]] = {
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
     "webapp.calls": {"context", "gateway", "keys", "lifecycle", "registry", "requests", "stream"},
+    "webapp.batches": {"calls", "gateway", "keys", "lifecycle", "limits", "requests", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
         "accounts",
@@ -135,6 +136,7 @@ SITE: dict[str, set[str]] = {
     "webapp.api": {
         "accounts",
         "audit",
+        "batches",
         "billing",
         "calls",
         "chat",

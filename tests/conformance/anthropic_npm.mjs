@@ -96,5 +96,23 @@ async function count() {
   return client.messages.countTokens({ model, messages });
 }
 
-const runs = { create, stream, tool, refused, left, count };
+async function batch() {
+  const params = { model, max_tokens: 4, messages };
+  const requests = [
+    { custom_id: "good", params },
+    { custom_id: "bad", params: { ...params, temperature: 7 } },
+  ];
+  let found = await client.messages.batches.create({ requests });
+  while (found.processing_status !== "ended") {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    found = await client.messages.batches.retrieve(found.id);
+  }
+  const results = {};
+  for await (const each of await client.messages.batches.results(found.id)) {
+    results[each.custom_id] = each.result.type;
+  }
+  return { counts: found.request_counts, results };
+}
+
+const runs = { create, stream, tool, refused, left, count, batch };
 console.log(JSON.stringify(await runs[process.env.RUN]()));

@@ -18,10 +18,12 @@ PAGE = ROOT / "docs" / "conformance.md"
 CLIENTS = {
     "test_anthropic_python": "anthropic 2.12.0 (Python)",
     "test_anthropic_npm": "@anthropic-ai/sdk 1.12.0 (Node)",
+    "test_anthropic_batches": "anthropic 2.12.0 (Python), batches",
     "test_snippets": "the texts of /connect",
     "openai.test_chat": "openai 3.54.0 (Python), chat completions",
     "openai.test_responses": "openai 3.54.0 (Python), responses",
     "openai.test_others": "openai 3.54.0 (Python), other operations",
+    "openai.test_batches": "openai 3.54.0 (Python), files and batches",
     "openai.test_errors": "openai 3.54.0 (Python), refusals and faults",
     "openai.test_owners": "openai 3.54.0 (Python), keys and owners",
     "openai.test_npm": "openai 6.49.0 (Node)",

@@ -82,3 +82,9 @@ def test_a_client_that_leaves_in_mid_stream_stops_its_answer(run: Run, site: Pro
 
 def test_tokens_are_counted(run: Run) -> None:
     assert run("count")["input_tokens"] > 10
+
+
+def test_a_batch_is_run_and_its_results_are_read(run: Run) -> None:
+    found = run("batch")
+    assert found["results"] == {"good": "succeeded", "bad": "errored"}
+    assert (found["counts"]["succeeded"], found["counts"]["errored"]) == (1, 1)

@@ -15,6 +15,7 @@ SUITES = [
     for name in (
         "alerts",
         "api",
+        "batches",
         "billing",
         "chat",
         "checks",

@@ -43,6 +43,8 @@ class PlacedRequest(RequestSummary):
     run: RunPlace | None
     seed: int | None
     """Null: not known, as of an imported trace."""
+    batch_id: str | None
+    """The batch of which it answers a line."""
 
 
 def placed(request: Request) -> PlacedRequest:
@@ -54,9 +56,11 @@ def places(found: Sequence[Request]) -> dict[str, dict[str, Any]]:
     """Return the fields that PlacedRequest adds, by request id."""
     answers, runs = _answers(found), _runs(found)
     ids = [each.pk for each in found]
-    seeds = dict(Request.objects.filter(pk__in=ids).values_list("pk", "params__seed"))
+    rows = Request.objects.filter(pk__in=ids).values_list("pk", "params__seed", "batch_id")
+    own = {pk: {"seed": seed, "batch_id": batch_id} for pk, seed, batch_id in rows}
     nothing = dict.fromkeys(("conversation_id", "message_id", "answer", "rerun_id", "run"))
-    return {pk: nothing | answers.get(pk, {}) | runs.get(pk, {}) | {"seed": seeds.get(pk)} for pk in ids}
+    unknown = {"seed": None, "batch_id": None}
+    return {pk: nothing | answers.get(pk, {}) | runs.get(pk, {}) | own.get(pk, unknown) for pk in ids}
 
 
 def _answers(found: Iterable[Request]) -> dict[str, dict[str, Any]]:

@@ -33,10 +33,13 @@ def saved_nano(usage: Usage, unit_prices: Mapping[str, int]) -> int:
     return sum(getattr(usage, kind) * (price - unit_prices[kind]) for kind in KINDS if kind != "output")
 
 
-def post_bill(request_id: str, user_id: int, model: str, usage: Usage) -> LedgerEntry:
-    """Enter the bill in the ledger, once per request: a second call returns what the first one posted."""
+def post_bill(request_id: str, user_id: int, model: str, usage: Usage, is_batch: bool = False) -> LedgerEntry:
+    """Enter the bill in the ledger, once per request: a second call returns what the first one posted.
+
+    is_batch: the request answers a line of a batch, at a lower price.
+    """
     entry = LedgerEntry.objects.filter(request_id=request_id).first()
-    return entry or _post(request_id, user_id, model, usage)
+    return entry or _post(request_id, user_id, model, usage, is_batch)
 
 
 def bill_event(entry: LedgerEntry, at: int) -> BillPosted:
@@ -62,8 +65,10 @@ def prices_in_force(model: str, day: date) -> PriceSet | None:
     return price_book(model).in_force(model, day)
 
 
-def _post(request_id: str, user_id: int, model: str, usage: Usage) -> LedgerEntry:
+def _post(request_id: str, user_id: int, model: str, usage: Usage, is_batch: bool) -> LedgerEntry:
     found = prices_in_force(model, timezone.now().date())
+    if found is not None and is_batch:
+        found = found.for_batches()
     unit_prices = found.unit_nano if found else {}
     lines = compute_lines(usage, unit_prices) if found else ()
     entry, _ = LedgerEntry.objects.get_or_create(

@@ -17,6 +17,10 @@ Kind = Literal["uncached_input", "cache_read", "cache_write_5m", "cache_write_1h
 KINDS: tuple[Kind, ...] = ("uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output")
 
 
+BATCH_SHARE = Fraction(1, 2)
+"""The part of a price that a batch's request costs."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """The price of one token of one kind, from a day on."""
@@ -35,7 +39,12 @@ class PriceSet:
     unit_nano: Mapping[str, int]
     currency: str
     version: str
-    """The day of its last change."""
+    """The day of its last change, and whatever lowers the prices."""
+
+    def for_batches(self) -> PriceSet:
+        """The prices of a batch's requests, which wait until the engine is idle."""
+        halves = {kind: _rounded(nano * BATCH_SHARE) for kind, nano in self.unit_nano.items()}
+        return PriceSet(halves, self.currency, f"{self.version}, half price for a batch")
 
 
 @dataclass(frozen=True)

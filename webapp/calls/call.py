@@ -66,11 +66,14 @@ def begin(
     key: Key | None,
     feature: Feature = "chat",
     save: Callable[[Sequence[Request]], None] = lambda _requests: None,
+    undo: Callable[[], None] = lambda: None,
 ) -> Begun:
     """Begin the requests of a call, or find those that an earlier call under its key began.
 
     feature: that which an API key needs. save: saves rows that hang on the requests, in the transaction that saves
-    these. Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
+    these. undo: deletes them, in the one that takes the requests back.
+
+    Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
     """
     check_scope(arrival.api_key, feature, call.model)
 
@@ -78,7 +81,7 @@ def begin(
 
     def work() -> list[Request]:
         requests = [_request(call, *each, user_id, arrival) for each in zip(call.inputs, call.params, strict=True)]
-        limits.extend(begin_requests(requests, call.params, arrival, key, save=lambda: save(requests)))
+        limits.extend(begin_requests(requests, call.params, arrival, key, save=lambda: save(requests), undo=undo))
         return requests
 
     done = once(key, work, _found)
@@ -96,6 +99,7 @@ def _request(
     return Request(
         user_id=user_id,
         key=arrival.api_key,
+        batch_id=arrival.batch_id,
         surface=arrival.surface,
         model=call.model,
         title=_title(given.messages),

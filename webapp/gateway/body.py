@@ -55,14 +55,19 @@ _ADVICE = {
 }
 
 
-def read_body(request: HttpRequest, kind: type[Input]) -> Input:
+def read_body(request: HttpRequest, kind: type[Input], most_bytes: int = MAX_BODY_BYTES) -> Input:
     """Return the body as a struct. Raises ApiError."""
     try:
         data = request.body
     except RequestDataTooBig:
-        data = b" " * (MAX_BODY_BYTES + 1)
-    if len(data) > MAX_BODY_BYTES:
-        raise ApiError(413, "too_large", f"The request has more than {MAX_BODY_BYTES >> 20} MiB. Shorten the message.")
+        data = b" " * (most_bytes + 1)
+    return decode_body(data, kind, most_bytes)
+
+
+def decode_body(data: bytes, kind: type[Input], most_bytes: int = MAX_BODY_BYTES) -> Input:
+    """Return a body that was sent, or that is a line of a file, as a struct. Raises ApiError."""
+    if len(data) > most_bytes:
+        raise ApiError(413, "too_large", f"The request has more than {most_bytes >> 20} MiB. Shorten the message.")
     try:
         return msgspec.json.decode(data or b"{}", type=kind)
     except msgspec.ValidationError as error:

@@ -73,13 +73,16 @@ def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bo
     return limits
 
 
-def admit_without_request(user_id: int, model: str, num_tokens: int) -> None:
+def admit_without_request(user_id: int, model: str, num_tokens: int, is_batch: bool = False) -> None:
     """Take one request and its input from the user's rates, for work that leaves no request: an embedding.
 
-    Raises Refused, RedisError.
+    The budgets must have room for it, and nothing of them is reserved. Raises Refused, RedisError.
     """
-    room_of(user_id, model).check()
-    take_rates([Request(user_id=user_id, model=model)], [Charge(num_tokens, num_tokens, 0)])
+    charge = Charge(num_tokens, num_tokens, 0, is_batch)
+    room = room_of(user_id, model)
+    room.check()
+    room.check_budgets([charge])
+    take_rates([Request(user_id=user_id, model=model)], [charge])
 
 
 def admit_some(requests: Sequence[Request], charges: Sequence[Charge]) -> list[Limits]:

@@ -46,7 +46,8 @@ def begin(
         rates = take_rates(requests, charges)
         counted = _save(requests, charges, arrival, lambda: claim(key, ids), save)
     except Refused as refused:
-        _record_refusals(requests, refused.cause)
+        if arrival.batch_id is None or not refused.is_passing:  # a batch tries again
+            _record_refusals(requests, refused.cause)
         raise
     limits = [(*own, *each) for own, each in zip(counted, rates, strict=True)]
     try:
@@ -55,7 +56,8 @@ def begin(
     except Exception:
         logger.exception("%s could not be started", ", ".join(request.pk for request in requests))
         _take_back(requests, ids[0], undo)
-        _record_refusals(requests, "queue_unavailable")
+        if arrival.batch_id is None:
+            _record_refusals(requests, "queue_unavailable")
         raise
     return limits
 

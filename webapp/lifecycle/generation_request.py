@@ -23,6 +23,8 @@ from webapp.requests.input import is_stepped
 from webapp.requests.models import Request
 from webapp.safety.in_force import saved_policy
 
+BATCH_PRIORITY = -1
+"""The engine reads the prompts of all other requests first, and takes blocks from a batch first."""
 _BEGUN = (GenerationStarted, GenerationResumed, GenerationInterrupted)
 """Events after which the log may have tokens of the answer."""
 
@@ -47,6 +49,7 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         params=msgspec.structs.replace(params, max_tokens=most),
         accepted_unix_us=request.accepted_unix_us,
         principal=request.principal,
+        priority=0 if request.batch_id is None else BATCH_PRIORITY,
         is_stepped=is_stepped(request.input),
         cache_marks=tuple(
             CacheMark(num_tokens=segment.end, ttl=segment.breakpoint)

@@ -135,7 +135,8 @@ def _post(request: Request, outcome: Outcome) -> LedgerEntry | None:
     has_failed = outcome.finish_reason in (None, "error") and outcome.bill is None
     if has_failed or not any(msgspec.structs.astuple(outcome.usage)):
         return None
-    return post_bill(request.id, request.user_id, request.model, outcome.usage)
+    is_batch = request.batch_id is not None
+    return post_bill(request.id, request.user_id, request.model, outcome.usage, is_batch)
 
 
 def cost_of(entry: LedgerEntry | None) -> Cost:

@@ -38,6 +38,8 @@ class Arrival:
     """The reader wants to choose each token."""
     api_key: ApiKey | None = None
     """The key with which the request came; None: it came with a sign-in."""
+    batch_id: str | None = None
+    """The batch of which the request answers a line."""
 
 
 def start(

@@ -33,6 +33,8 @@ class Charge:
     most_input: int
     """No prompt of it is longer."""
     most_output: int
+    is_batch: bool = False
+    """The request answers a line of a batch, at a lower price."""
 
     def amount(self, bucket: Bucket, num_requests: int) -> int:
         """What the request takes from a bucket. Output that no bucket holds is reserved as far as it fits."""
@@ -45,6 +47,7 @@ class Charge:
 
     def most_nano(self, prices: PriceSet) -> int:
         """Its highest cost."""
+        prices = prices.for_batches() if self.is_batch else prices
         dearest = max(nano for kind, nano in prices.unit_nano.items() if kind != "output")
         return self.most_input * dearest + self.most_output * prices.unit_nano["output"]
 
@@ -90,7 +93,8 @@ def _charge_of(request: Request, params: SamplingParams, window: int | None) -> 
     num_messages = len(source.messages)
     estimate = num_bytes // _BYTES_PER_TOKEN + _MESSAGE_TOKENS // 2 * num_messages + 1
     most = num_bytes + _TEMPLATE_TOKENS + _MESSAGE_TOKENS * num_messages
-    return Charge(_within(estimate, window), _within(most, window), _within(params.max_tokens, window))
+    is_batch = request.batch_id is not None
+    return Charge(_within(estimate, window), _within(most, window), _within(params.max_tokens, window), is_batch)
 
 
 def _within(num: int, window: int | None) -> int:

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from inference.protocol.events import Limit
 from webapp.limits.rates import Taking
 
+_PASSING_S = 60
+"""Rates are of a minute."""
+
 
 class Refused(Exception):
     """A limit, a flag or a stop stands against it."""
@@ -21,6 +24,11 @@ class Refused(Exception):
         """Name of the limit where several have the same code."""
         self.limits: tuple[Limit, ...] = ()
         """The state of all rates, where one of them refuses."""
+
+    @property
+    def is_passing(self) -> bool:
+        """Waiting for a minute or less helps: a rate fills, or open requests end."""
+        return 0 < self.retry_after_s <= _PASSING_S
 
     @property
     def cause(self) -> str:

@@ -56,6 +56,8 @@ class Request(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="requests")
     key = models.ForeignKey("keys.ApiKey", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
     """The key with which the request came; null: it came with a sign-in, or the key was deleted."""
+    batch_id = models.CharField(max_length=40, null=True)
+    """The batch of which it answers a line: it gives way to other requests and costs less. null: it is in none."""
     surface = models.CharField(max_length=16)
     model = models.CharField(max_length=128)
     title = models.CharField(max_length=200)

@@ -555,6 +555,8 @@ export interface ImportedRequest {
   run: RunPlace | null;
   /** Null: not known, as of an imported trace. */
   seed: number | null;
+  /** The batch of which it answers a line. */
+  batch_id: string | null;
   /** The user's library had it already. */
   is_known: boolean;
 }
@@ -775,6 +777,8 @@ export interface ListedRequest {
   run: RunPlace | null;
   /** Null: not known, as of an imported trace. */
   seed: number | null;
+  /** The batch of which it answers a line. */
+  batch_id: string | null;
   /** Null while there is no saved trace. */
   marks: Marks | null;
   /** The row stands for all of these runs. */
@@ -1318,6 +1322,8 @@ export interface PlacedRequest {
   run: RunPlace | null;
   /** Null: not known, as of an imported trace. */
   seed: number | null;
+  /** The batch of which it answers a line. */
+  batch_id: string | null;
 }
 
 /** A notice with its times. */

@@ -122,8 +122,28 @@ async function others() {
   return { numDimensions: embedded.data[1].embedding.length, text: completed.choices[0].text, models }
 }
 
+async function batch() {
+  const body = { model, messages, max_tokens: 4 }
+  const line = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body }
+  const file = await client.files.create({
+    file: await OpenAI.toFile(Buffer.from(JSON.stringify(line)), 'calls.jsonl'),
+    purpose: 'batch',
+  })
+  let made = await client.batches.create({
+    input_file_id: file.id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+  })
+  while (!['completed', 'failed'].includes(made.status)) {
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    made = await client.batches.retrieve(made.id)
+  }
+  const content = await (await client.files.content(made.output_file_id)).text()
+  return { counts: made.request_counts, kind: JSON.parse(content).response.body.object }
+}
+
 const found = {}
-for (const work of [chat, chatStream, toolRound, response, responseStream, resumed, cancelled, left, refused, others]) {
+for (const work of [chat, chatStream, toolRound, response, responseStream, resumed, cancelled, left, refused, others, batch]) {
   found[work.name] = await work()
 }
 console.log(JSON.stringify(found))

@@ -46,3 +46,7 @@ def test_embeddings_completions_and_models(found: Any) -> None:
     assert found["others"]["numDimensions"] == 384
     assert found["others"]["text"].startswith(" Paris")
     assert {MODEL, EMBEDDING_MODEL} <= set(found["others"]["models"])
+
+
+def test_batches(found: Any) -> None:
+    assert found["batch"] == {"counts": {"total": 1, "completed": 1, "failed": 0}, "kind": "chat.completion"}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from inference.protocol.events import CacheLookedUp, RequestFailed, RequestFinished, TextReleased
+from inference.protocol.events import AnyEvent, CacheLookedUp, RequestFailed, RequestFinished, TextReleased
 from webapp.api.anthropic.call import call_of
 from webapp.api.anthropic.errors import error_of
 from webapp.api.anthropic.events import Message, Ping, frame
@@ -39,7 +39,7 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
     body = read_body(http, MessageBody)
     with place_if(body.stream, http) as place:
         begun = await attended(lambda: _begin(http, body, timing))
-        projection = _projection(begun.requests[0])
+        projection = projection_of(begun.requests[0])
         # The first call of a repeat may still be read.
         source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)
         response = await (_whole(source, projection) if place is None else _stream(source, projection, place))
@@ -57,19 +57,25 @@ def _begin(http: HttpRequest, body: MessageBody, timing: ServerTiming) -> Begun:
     return begun
 
 
-def _projection(request: Request) -> MessageProjection:
+def projection_of(request: Request) -> MessageProjection:
+    """Return the projection of the request's events as a message."""
     own = request.pk.removeprefix("req_")
     return MessageProjection(f"msg_{own}", request.model, f"toolu_{own}")
 
 
 async def _whole(source: Source, projection: MessageProjection) -> HttpResponseBase:
     (events,) = await all_of(source, 1)
+    return json_response(whole(projection, events))
+
+
+def whole(projection: MessageProjection, events: Sequence[AnyEvent]) -> Message:
+    """Return the whole message, from all events. Raises ApiError where it failed."""
     message = message_of(projection, events)
     if message is None:
         failed = projection.failed
         assert failed is not None
         raise refusal_of_failure(failed.code, failed.message)
-    return json_response(message)
+    return message
 
 
 async def _stream(source: Source, projection: MessageProjection, place: Place) -> HttpResponseBase:

@@ -8,6 +8,7 @@ import msgspec
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from inference.protocol.events import AnyEvent
 from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import place_if
@@ -44,7 +45,7 @@ async def create_chat(http: HttpRequest) -> HttpResponseBase:
     body = read(http, ChatBody)
     with place_if(bool(body.stream), http) as place:
         begun = await attended(lambda: _begin(http, body, timing))
-        projections = _projections(body, begun.requests)
+        projections = projections_of(body, begun.requests)
         # The first call of a repeat may still be read.
         source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)
         response = await (_whole(source, projections) if place is None else _stream(place, body, source, projections))
@@ -62,7 +63,8 @@ def _begin(http: HttpRequest, body: ChatBody, timing: ServerTiming) -> Begun:
     return begun
 
 
-def _projections(body: ChatBody, requests: Sequence[Request]) -> list[ChoiceProjection]:
+def projections_of(body: ChatBody, requests: Sequence[Request]) -> list[ChoiceProjection]:
+    """Return the projection of each request as one choice."""
     num_top = (body.top_logprobs or 0) if body.logprobs else None
     first = requests[0]
     head = Head(f"chatcmpl-{first.pk.removeprefix('req_')}", first.accepted_unix_us // 1_000_000, first.model, num_top)
@@ -73,13 +75,17 @@ def _projections(body: ChatBody, requests: Sequence[Request]) -> list[ChoiceProj
 
 
 async def _whole(source: Source, projections: list[ChoiceProjection]) -> HttpResponseBase:
-    events = await all_of(source, len(projections))
+    return json_response(completion_of(projections, await all_of(source, len(projections))))
+
+
+def completion_of(projections: Sequence[ChoiceProjection], events: Sequence[Sequence[AnyEvent]]) -> ChatCompletion:
+    """Return the whole completion, from all events of each choice. Raises ApiError where one failed."""
     choices = [choice_of(each, found) for each, found in zip(projections, events, strict=True)]
     if failed := next((each.failed for each in projections if each.failed), None):
         raise refusal_of_failure(failed.code, failed.message)
     head = projections[0].head
     usage = usage_of([each.ended for each in projections if each.ended])
-    return json_response(ChatCompletion(head.id, head.created, head.model, choices, usage))
+    return ChatCompletion(head.id, head.created, head.model, choices, usage)
 
 
 async def _stream(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from inference.protocol.events import AnyEvent
 from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import place_if
@@ -29,6 +32,7 @@ from webapp.gateway.answer import json_response
 from webapp.gateway.errors import user_id
 from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
+from webapp.requests.models import Request
 from webapp.stream.places import Place
 from webapp.stream.session import ending_of
 
@@ -42,7 +46,7 @@ async def create_completion(http: HttpRequest) -> HttpResponseBase:
         call = await sync_to_async(plain_call_of)(body)
         timing.mark("validate")
         begun = await attended(lambda: _begin(http, body, call, timing))
-        projections = _projections(body, call, begun)
+        projections = projections_of(body, begun.requests)
         # The first call of a repeat may still be read.
         source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)
         response = await (
@@ -60,22 +64,29 @@ def _begin(http: HttpRequest, body: CompletionsBody, call: PlainCall, timing: Se
     return begun
 
 
-def _projections(body: CompletionsBody, call: PlainCall, begun: Begun) -> list[CompletionProjection]:
-    first = begun.requests[0]
+def projections_of(body: CompletionsBody, requests: Sequence[Request]) -> list[CompletionProjection]:
+    """Return the projection of each request as one choice."""
+    first = requests[0]
     created = first.accepted_unix_us // 1_000_000
     head = Head(f"cmpl-{first.pk.removeprefix('req_')}", created, first.model, body.logprobs)
-    texts = [each.messages[0].content if body.echo else "" for each in call.inputs]
+    texts = [each.input.messages[0].content if body.echo else "" for each in requests]
     return [CompletionProjection(head, index, text) for index, text in enumerate(texts)]
 
 
 async def _whole(body: CompletionsBody, source: Source, projections: list[CompletionProjection]) -> HttpResponseBase:
-    events = await all_of(source, len(projections))
+    return json_response(completion_of(body, projections, await all_of(source, len(projections))))
+
+
+def completion_of(
+    body: CompletionsBody, projections: Sequence[CompletionProjection], events: Sequence[Sequence[AnyEvent]]
+) -> Completion:
+    """Return the whole completion, from all events of each choice. Raises ApiError where one failed."""
     choices = [choice_of(each, found) for each, found in zip(projections, events, strict=True)]
     if failed := next((each.failed for each in projections if each.failed), None):
         raise refusal_of_failure(failed.code, failed.message)
     head = projections[0].head
     usage = usage_of_prompts([each.ended for each in projections if each.ended], body.n or 1)
-    return json_response(Completion(head.id, head.created, head.model, choices, usage))
+    return Completion(head.id, head.created, head.model, choices, usage)
 
 
 async def _stream(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
+from inference.eventlog.clock import unix_us
 from inference.safety.minilm import Floats
 from webapp.api.families.described import described
 from webapp.api.openai.body import read
@@ -20,6 +22,7 @@ from webapp.gateway.timing import ServerTiming
 from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
 from webapp.lifecycle.admission import admit_without_request
+from webapp.lifecycle.without_request import Done, bill_work
 from webapp.registry.offered import EMBEDDING_MODEL
 
 _CHARS = 4
@@ -61,16 +64,32 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     timing = ServerTiming(http)
     body = read(http, EmbeddingsBody)
     check_scope(key_of(http), "embeddings", body.model)
-    texts = _texts(body)
+    texts = texts_of(body)
     timing.mark("validate")
-    await sync_to_async(admit_without_request)(user_id(http), EMBEDDING_MODEL, sum(map(len, texts)) // _CHARS)
+    await sync_to_async(admit_without_request)(user_id(http), EMBEDDING_MODEL, estimate(texts))
     timing.mark("admit")
     found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, user_id(http))
     timing.mark("embed")
-    return timing.apply(json_response(_answer(body, found)))
+    work = Done(
+        user_id=user_id(http),
+        key=key_of(http),
+        surface="openai",
+        model=EMBEDDING_MODEL,
+        num_tokens=found.num_tokens,
+        accepted_unix_us=timing.received_unix_us,
+        duration_us=max(0, unix_us() - timing.received_unix_us),
+    )
+    await sync_to_async(bill_work)(work)
+    timing.mark("bill")
+    return timing.apply(json_response(answer_of(body, found)))
 
 
-def _texts(body: EmbeddingsBody) -> list[str]:
+def estimate(texts: Sequence[str]) -> int:
+    """Return about how many tokens the texts have."""
+    return sum(map(len, texts)) // _CHARS
+
+
+def texts_of(body: EmbeddingsBody) -> list[str]:
     """Raises ApiError."""
     if body.model != EMBEDDING_MODEL:
         message = f"The model {body.model[:100]!r} embeds no texts here; use {EMBEDDING_MODEL!r}."
@@ -95,7 +114,7 @@ def _check(text: object, place: str) -> None:
         raise ApiError(400, "invalid", f"{place} is empty. Send a text.", place)
 
 
-def _answer(body: EmbeddingsBody, found: Embedded) -> Embeddings:
+def answer_of(body: EmbeddingsBody, found: Embedded) -> Embeddings:
     data = [Embedding(index, _written(body, vector)) for index, vector in enumerate(found.vectors)]
     return Embeddings(data, EMBEDDING_MODEL, Usage(found.num_tokens, found.num_tokens))
 

@@ -32,6 +32,7 @@ it("tells answers, runs and forks apart, and leaves one alone that stands alone"
     "top-k 5",
   ]);
   expect(distinguishingWords({ ...TRACE, surface: "replay" })).toEqual(["Run again"]);
+  expect(distinguishingWords({ ...TRACE, surface: "openai", batch_id: "batch_a" })).toEqual(["in a batch"]);
 });
 
 it("gives short names by what differs: the questions, else the places, else the times", () => {

@@ -6,7 +6,8 @@ import type { PlacedRequest } from "../../protocol/api";
 type Placed = Pick<
   PlacedRequest,
   "id" | "title" | "created_at" | "answer" | "run" | "fork_position" | "surface"
->;
+> &
+  Partial<Pick<PlacedRequest, "batch_id">>;
 
 /** One of the traces beside each other: its letter, and a few words. */
 export interface Column {
@@ -22,6 +23,7 @@ export function distinguishingWords(trace: Placed): string[] {
   else if (trace.surface === "replay") parts.push("Run again");
   if (answer && answer.num > 1) parts.push(`Answer ${answer.index + 1} of ${answer.num}`);
   if (fork !== null) parts.push(`forked at token ${fork + 1}`);
+  if (trace.batch_id) parts.push("in a batch");
   return parts;
 }
 

@@ -94,10 +94,10 @@ def _check(body: ResponseBody) -> None:
         raise ApiError(400, "invalid", f"top_logprobs must be from 0 to {MAX_TOP_LOGPROBS}.", "top_logprobs")
     if not 0 <= (0 if body.temperature is None else body.temperature) <= 2:
         raise ApiError(400, "invalid", "temperature must be from 0 to 2.", "temperature")
-    _check_metadata(body.metadata or {})
+    check_metadata(body.metadata or {})
 
 
-def _check_metadata(metadata: dict[str, str]) -> None:
+def check_metadata(metadata: dict[str, str]) -> None:
     num, name_chars, value_chars = _MAX_METADATA
     is_long = any(len(name) > name_chars or len(value) > value_chars for name, value in metadata.items())
     if len(metadata) > num or is_long:

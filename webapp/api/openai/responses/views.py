@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -12,6 +12,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from inference.protocol.events import AnyEvent
 from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, traced
 from webapp.api.families.stream import Stream, place_for, place_if
@@ -134,17 +135,21 @@ def _begin(http: HttpRequest, body: ResponseBody, timing: ServerTiming) -> Begun
     key = read_key(http, "create_response", {"body": body})
     call = call_of(body, user_id(http), key_of(http))
     timing.mark("validate")
-    kept = {name: value for name, value in msgspec.to_builtins(body).items() if value is not None}
-    is_stored = body.store is not False
     begun = begin(
         call,
         user_id(http),
         arrival_of(http, timing, "openai"),
         key,
-        save=lambda requests: store(requests[0], kept) if is_stored else None,
+        save=lambda requests: store_if_wanted(body, requests[0]),
     )
     timing.mark("start")
     return begun
+
+
+def store_if_wanted(body: ResponseBody, request: Request) -> None:
+    """Store the response with its request, in the transaction that saves this, unless the client wants it not to be."""
+    if body.store is not False:
+        store(request, {name: value for name, value in msgspec.to_builtins(body).items() if value is not None})
 
 
 def find(http: HttpRequest, response_id: str) -> StoredResponse:
@@ -179,10 +184,15 @@ async def _end_of(request: Request) -> None:
 
 async def _whole(source: Source, projection: ResponseProjection) -> HttpResponseBase:
     (events,) = await all_of(source, 1)
+    return json_response(whole(projection, events))
+
+
+def whole(projection: ResponseProjection, events: Sequence[AnyEvent]) -> Response:
+    """Return the whole response, from all events. Raises ApiError where it failed."""
     projection.feed(events)
     if failed := projection.failed:
         raise refusal_of_failure(failed.code, failed.message)
-    return json_response(projection.response)
+    return projection.response
 
 
 async def _stream(

@@ -1,0 +1,346 @@
+"""A batch advanced step by step without a worker: limits, keys, faults, ends, and other processes beside it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from threading import Thread
+from typing import Any
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from inference.eventlog.keys import worker_key
+from inference.protocol.events import GenerationFinished
+from inference.protocol.failures import Failure
+from inference.protocol.request import Usage
+from tests.events import STARTED
+from tests.webapp.registered import CONFIGURED
+from webapp.batches import bounds
+from webapp.batches.advance import advance, in_turn
+from webapp.batches.answering import MAX_TRIES
+from webapp.batches.batches import counts_of
+from webapp.batches.beginning import MAX_OF_ONE
+from webapp.batches.files import delete_expired
+from webapp.batches.models import Batch, Line, StoredFile
+from webapp.batches.tasks import advance_task
+from webapp.billing.models import LedgerEntry
+from webapp.keys.keys import create, revoke
+from webapp.lifecycle.generation_request import BATCH_PRIORITY, generation_request
+from webapp.lifecycle.settle import settle
+from webapp.lifecycle.tasks import prepare
+from webapp.limits.models import Reservation, Rule
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.usage.models import UsageRecord
+
+pytestmark = pytest.mark.django_db(transaction=True)
+READY = {"state": "ready", "model": CONFIGURED, "num_places": "192"}
+BODY = {"model": CONFIGURED, "max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}]}
+LOST = Failure("generation", "worker_lost", "The worker was lost.")
+OUTPUT_NANO = 80
+
+
+@pytest.fixture(autouse=True)
+def worker(redis_client: redis.Redis) -> redis.Redis:
+    """One is ready, by its heartbeat; nothing takes the tasks."""
+    redis_client.hset(worker_key("test:1"), mapping=READY)
+    return redis_client
+
+
+def client_of(user: str, **scopes: Any) -> Client:
+    made = create(User.objects.get_or_create(username=user)[0].pk, "a test", **scopes)
+    return Client(raise_request_exception=False, headers={"x-api-key": made.secret})
+
+
+@pytest.fixture
+def alice() -> Client:
+    return client_of("alice")
+
+
+def begin(client: Client, num: int = 1, **change: Any) -> Batch:
+    """A batch that was looked at once."""
+    requests = [{"custom_id": f"n{n}", "params": BODY | change} for n in range(num)]
+    answer = client.post("/v1/messages/batches", {"requests": requests}, content_type="application/json")
+    assert answer.status_code == 200, answer.content
+    return look(Batch.objects.get(pk=answer.json()["id"]))
+
+
+def look(batch: Batch) -> Batch:
+    advance([batch.pk])
+    batch.refresh_from_db()
+    return batch
+
+
+def open_requests() -> list[Request]:
+    return list(Request.objects.filter(finished_at=None).order_by("accepted_unix_us"))
+
+
+def finish(request: Request, num_output: int = 5) -> None:
+    usage = Usage(output=num_output)
+    done = GenerationFinished(at=9, finish_reason="stop", usage=usage, prefill_us=1, decode_us=1)
+    services.event_log().append(request.pk, [STARTED, done], request.attempt)
+    settle(request.pk)
+
+
+def states(batch: Batch) -> list[str]:
+    return list(batch.lines.order_by("index").values_list("status", flat=True))
+
+
+def result(batch: Batch, index: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(batch.lines.get(index=index).answer)["result"]
+    return found
+
+
+def error(batch: Batch, index: int = 0) -> str:
+    return str(result(batch, index)["error"]["error"]["type"])
+
+
+def test_few_lines_are_open_at_once_and_the_next_begins_when_one_has_ended(alice: Client) -> None:
+    batch = begin(alice, 4)
+    assert states(batch) == ["open", "open", "waiting", "waiting"]
+    assert len(open_requests()) == MAX_OF_ONE
+    finish(open_requests()[0])
+    look(batch)
+    assert states(batch) == ["succeeded", "open", "open", "waiting"]
+    while requests := open_requests():
+        finish(requests[0])
+        look(batch)
+    assert (batch.status, states(batch)) == ("completed", ["succeeded"] * 4)
+    assert LedgerEntry.objects.count() == 4
+
+
+def test_a_user_with_many_lines_leaves_places_to_others(alice: Client) -> None:
+    batches = [begin(client_of(name), 4) for name in ("bob", "carol", "dave")]
+    assert [states(batch).count("open") for batch in batches] == [2, 2, 0]
+    finish(open_requests()[0])
+    advance_task(batches[0].pk)
+    assert [states(batch).count("open") for batch in batches] == [1, 2, 1]
+    assert in_turn() == [batches[0].pk, batches[2].pk, batches[1].pk]  # the oldest first of equal ones
+
+
+def test_no_line_begins_while_another_request_is_open(alice: Client) -> None:
+    user = User.objects.get_or_create(username="bob")[0]
+    other = Request.objects.create(user=user, surface="chat", model=CONFIGURED)
+    batch = begin(alice)
+    assert states(batch) == ["waiting"]
+    other.delete()
+    assert states(look(batch)) == ["open"]
+
+
+def test_a_request_of_a_batch_gives_way_to_others_and_names_its_batch(alice: Client) -> None:
+    batch = begin(alice)
+    (request,) = open_requests()
+    prepare(request.pk)
+    events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
+    assert generation_request(request, events).priority == BATCH_PRIORITY < 0
+    listed = Client()
+    listed.force_login(User.objects.get(username="alice"))
+    assert listed.get(f"/api/requests/{request.pk}").json()["batch_id"] == batch.pk
+
+
+def test_an_answer_costs_half_of_the_price(alice: Client) -> None:
+    begin(alice)
+    finish(open_requests()[0], 10)
+    entry = LedgerEntry.objects.get()
+    assert entry.total_nano == 10 * OUTPUT_NANO // 2
+    assert entry.price_version.endswith(", half price for a batch")
+    assert UsageRecord.objects.get().cost_nano == entry.total_nano
+
+
+def test_the_reservation_is_of_the_lower_price(alice: Client) -> None:
+    Rule.objects.create(user=User.objects.get(username="alice"), daily_budget_nano=10**12)
+    begin(alice, max_tokens=1000)
+    nano = Reservation.objects.get().nano
+    assert 1000 * OUTPUT_NANO // 2 <= nano < 1000 * OUTPUT_NANO
+
+
+def test_a_line_that_the_budget_refuses_ends_as_an_error_and_the_next_begins(alice: Client) -> None:
+    Rule.objects.create(user=User.objects.get(username="alice"), daily_budget_nano=1)
+    batch = begin(alice, 3)
+    assert (batch.status, states(batch)) == ("completed", ["errored"] * 3)
+    assert error(batch) == "rate_limit_error"
+    assert not Request.objects.exists()
+
+
+def test_a_rate_that_is_used_up_makes_the_batch_wait_and_leaves_no_refusal(alice: Client) -> None:
+    Rule.objects.create(user=User.objects.get(username="alice"), requests_per_minute=1)
+    batch = begin(alice, 2)
+    assert states(batch) == ["open", "waiting"]
+    assert batch.resumes_at > timezone.now()
+    assert not UsageRecord.objects.exists()
+    finish(open_requests()[0])
+    assert states(look(batch)) == ["succeeded", "waiting"]
+
+
+def test_lines_of_a_revoked_key_begin_no_more(alice: Client) -> None:
+    batch = begin(alice, 4)
+    assert batch.key is not None
+    revoke(batch.key)
+    for request in open_requests():
+        finish(request)
+    look(batch)
+    assert states(batch) == ["succeeded", "succeeded", "errored", "errored"]
+    assert error(batch, 2) == "authentication_error"
+    assert batch.status == "completed"
+
+
+def test_lines_that_have_not_begun_expire(alice: Client) -> None:
+    batch = begin(alice, 3)
+    Batch.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    for request in open_requests():
+        finish(request)
+    look(batch)
+    assert (batch.status, states(batch)) == ("expired", ["succeeded", "succeeded", "expired"])
+    assert result(batch, 2) == {"type": "expired"}
+
+
+def test_a_line_whose_worker_was_lost_runs_again_and_then_ends_as_an_error(alice: Client) -> None:
+    batch = begin(alice)
+    for tries in range(1, MAX_TRIES + 1):
+        (request,) = open_requests()
+        settle(request.pk, LOST)
+        look(batch)
+        assert states(batch) == ["open" if tries < MAX_TRIES else "errored"]
+    assert batch.status == "completed"
+    assert not LedgerEntry.objects.exists()
+
+
+def test_a_line_whose_trace_was_deleted_ends_as_an_error(alice: Client) -> None:
+    batch = begin(alice)
+    open_requests()[0].delete()
+    assert states(look(batch)) == ["errored"]
+
+
+def test_processes_that_advance_a_batch_at_once_begin_and_end_each_line_once(alice: Client) -> None:
+    batch = begin(alice, 6)
+
+    def run() -> None:
+        advance([batch.pk] * 3)
+        connection.close()
+
+    while batch.status != "completed":
+        if requests := open_requests():
+            finish(requests[0])
+        threads = [Thread(target=run) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(open_requests()) <= MAX_OF_ONE
+        batch.refresh_from_db()
+    assert counts_of([batch])[batch.pk].succeeded == Request.objects.count() == LedgerEntry.objects.count() == 6
+
+
+def test_a_process_that_dies_after_it_saved_a_line_loses_nothing(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row is there and no log: the watchdog goes on with the request, and no second one begins."""
+
+    def dies(*_: Any, **__: Any) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr("webapp.lifecycle.begin.start", dies)
+    with pytest.raises(SystemExit):
+        begin(alice)
+    monkeypatch.undo()
+    batch = Batch.objects.get()
+    assert states(look(batch)) == ["open"]
+    assert Request.objects.count() == 1
+
+
+def test_a_queue_that_is_away_takes_nothing(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from webapp.lifecycle.start import QueueUnavailable
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise QueueUnavailable("away")
+
+    monkeypatch.setattr("webapp.lifecycle.begin.start", fails)
+    batch = begin(alice)
+    assert states(batch) == ["waiting"]
+    assert (Request.objects.count(), batch.lines.get().num_tries) == (0, 0)
+    monkeypatch.undo()
+    Batch.objects.update(resumes_at=timezone.now())
+    assert states(look(batch)) == ["open"]
+
+
+def test_what_one_user_stores_is_bounded(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = begin(alice)
+    monkeypatch.setattr("webapp.batches.answering.MAX_STORED_BYTES", 10)
+    finish(open_requests()[0])
+    look(batch)
+    assert error(batch) == "request_too_large"
+    monkeypatch.setattr(bounds, "MAX_STORED_BYTES", 10)
+    answer = alice.post(
+        "/v1/messages/batches", {"requests": [{"custom_id": "a", "params": BODY}]}, content_type="application/json"
+    )
+    assert answer.status_code == 413
+
+
+def test_another_user_and_a_key_of_another_model_see_no_batch(alice: Client) -> None:
+    batch = begin(alice)
+    assert alice.get(f"/v1/messages/batches/{batch.pk}").status_code == 200
+    assert client_of("bob").get(f"/v1/messages/batches/{batch.pk}").status_code == 404
+    assert client_of("bob").get("/v1/messages/batches").json()["data"] == []
+    Batch.objects.update(model_ids=["another"])
+    limited = client_of("alice", models=[CONFIGURED])
+    assert limited.get(f"/v1/messages/batches/{batch.pk}").status_code == 404
+
+
+def test_files_that_have_expired_are_deleted_with_their_content(alice: Client) -> None:
+    user = User.objects.get(username="alice")
+    past = timezone.now() - timedelta(seconds=1)
+    StoredFile.objects.create(user=user, name="old", content="{}", num_bytes=2, expires_at=past)
+    kept = StoredFile.objects.create(user=user, name="new", content="{}", num_bytes=2)
+    batch = begin(alice)
+    Batch.objects.update(ended_at=timezone.now() - timedelta(days=31))
+    delete_expired()
+    assert list(StoredFile.objects.all()) == [kept]
+    assert not Batch.objects.filter(pk=batch.pk).exists()
+
+
+def test_the_content_of_a_result_file_goes_with_it(alice: Client) -> None:
+    batch = begin(alice)
+    finish(open_requests()[0])
+    look(batch)
+    (file,) = StoredFile.objects.filter(batch=batch)
+    assert file.num_bytes == len(b"".join(alice.get(f"/v1/files/{file.pk}/content")))  # type: ignore[arg-type]
+    assert alice.delete(f"/v1/files/{file.pk}").json()["deleted"]
+    assert [(line.answer, line.body) for line in Line.objects.all()] == [("", "")]
+    assert alice.get(f"/v1/files/{file.pk}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "status"),
+    [
+        ("/v1/batches", b"{", 400),
+        ("/v1/batches", b"{}", 400),
+        ("/v1/batches", b'{"input_file_id": "x", "endpoint": "/v1/x", "completion_window": "24h"}', 400),
+        ("/v1/batches", b'{"input_file_id": "x", "endpoint": "/v1/responses", "completion_window": "1h"}', 400),
+        ("/v1/batches", b'{"input_file_id": "x", "endpoint": "/v1/responses", "completion_window": "24h"}', 404),
+        ("/v1/messages/batches", b'{"requests": [{"custom_id": "a", "params": [1]}]}', 400),
+        ("/v1/messages/batches", b'{"requests": [{"custom_id": "a"}]}', 400),
+        ("/v1/messages/batches", b'{"requests": 5}', 400),
+        ("/v1/files", b"", 400),
+        ("/v1/batches/nope/cancel", b"", 404),
+        ("/v1/messages/batches/nope/cancel", b"", 404),
+    ],
+)
+def test_a_bad_call_is_refused_in_its_familys_form(alice: Client, path: str, data: bytes, status: int) -> None:
+    answer = alice.post(path, data, content_type="application/json")
+    assert answer.status_code == status, answer.content
+    assert answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("content", "told"), [(b"\xff", "UTF-8"), (b"a\x00", "NUL"), (b"", "")])
+def test_a_file_that_is_no_text_is_refused(alice: Client, content: bytes, told: str) -> None:
+    from django.core.files.uploadedfile import SimpleUploadedFile
+
+    answer = alice.post("/v1/files", {"purpose": "batch", "file": SimpleUploadedFile("a", content)})
+    assert answer.status_code == 400
+    assert told in answer.json()["error"]["message"]
+    assert not StoredFile.objects.exists()

@@ -1,0 +1,11 @@
+"""The forms in which each family writes the lines of a batch, by the family's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from webapp.api.anthropic.batch_form import AnthropicForm
+from webapp.api.openai.batches.form import OpenAIForm
+from webapp.batches.form import Form
+
+FORMS: Mapping[str, Form] = {"openai": OpenAIForm(), "anthropic": AnthropicForm()}

@@ -1,0 +1,159 @@
+"""Takes the answers of a batch's lines, and ends lines without one. Each line ends once.
+
+An answer is made from the saved trace, before anything deletes this.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from django.db import DatabaseError, connection, transaction
+
+from inference.eventlog.clock import unix_us
+from inference.protocol.events import AnyEvent
+from webapp.batches.bounds import MAX_STORED_BYTES, stored_bytes
+from webapp.batches.form import Computed, form_of
+from webapp.batches.models import Batch, Line
+from webapp.gateway.errors import ApiError
+from webapp.identifiers import new_request_id
+from webapp.lifecycle.without_request import Done, bill_work
+from webapp.requests.models import Request
+from webapp.traces.store import load_frames
+
+logger = logging.getLogger(__name__)
+
+MAX_TRIES = 3
+_LOST = ("no_worker", "worker_lost", "service_stopped", "overloaded", "queue_unavailable")
+"""Failures that the call did not cause: the line runs again. A failed request costs nothing."""
+_AT_ONCE = 200
+_INTERNAL = ApiError(500, "internal", "Something went wrong here; the server's log has the details.")
+_DELETED = ApiError(404, "trace_deleted", "The answer was deleted before the batch took it.")
+_FULL = ApiError(
+    413, "storage_full", f"Your files and batches would have more than {MAX_STORED_BYTES >> 20} MiB. Delete some."
+)
+
+
+class Answering:
+    """Ends the lines of one batch."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch, self._form = batch, form_of(batch.family)
+
+    def take(self) -> None:
+        """Take the answers of all open lines whose requests have settled."""
+        for line in self._batch.lines.filter(status=Line.Status.OPEN):
+            found = Request.objects.in_bulk(line.request_ids)
+            requests = [found[pk] for pk in line.request_ids if pk in found]
+            if len(requests) < len(line.request_ids):
+                self._end(line, Line.Status.ERRORED, self._form.errored(line, _first_id(line), _DELETED))
+            elif all(request.is_settled for request in requests):
+                self._take(line, requests)
+
+    def error(self, line: Line, error: Exception) -> None:
+        """End a line that was refused, or that the server cannot begin."""
+        refusal = self._form.refusal(error)
+        if refusal is None:
+            logger.error("%s failed", line, exc_info=error)
+        self._end(line, Line.Status.ERRORED, self._form.errored(line, new_request_id(), refusal or _INTERNAL))
+
+    def computed(self, line: Line, work: Computed) -> None:
+        """Compute a line that no request answers, with its bill. Raises ApiError."""
+        start_us = unix_us()
+        answer = work.compute()
+        done = Done(
+            user_id=self._batch.user_id,
+            key=self._batch.key,
+            surface=self._form.surface,
+            model=line.model,
+            num_tokens=answer.num_tokens,
+            accepted_unix_us=start_us,
+            duration_us=unix_us() - start_us,
+            batch_id=self._batch.pk,
+        )
+        with transaction.atomic():
+            line.num_input_tokens = answer.num_tokens
+            self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, bill_work(done), answer.body))
+
+    def _take(self, line: Line, requests: Sequence[Request]) -> None:
+        if line.num_tries < MAX_TRIES and all(request.error_code in _LOST for request in requests):
+            _run_again(line)
+            return
+        events = [_events(request) for request in requests]
+        if not all(events):
+            refusal: ApiError | None = _DELETED
+        else:
+            refusal = self._answer(line, requests, events)
+        if refusal is not None:
+            self._end(line, Line.Status.ERRORED, self._form.errored(line, requests[0].pk, refusal))
+
+    def _answer(self, line: Line, requests: Sequence[Request], events: Sequence[Sequence[AnyEvent]]) -> ApiError | None:
+        """End the line with its answer, or return the reason why it has none."""
+        try:
+            answer = self._form.answer(self._batch, line.body.encode(), requests, events)
+        except ApiError as refusal:
+            return refusal
+        _count(line, requests)
+        self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, requests[0].pk, answer))
+        return None
+
+    def _end(self, line: Line, status: Line.Status, answer: bytes) -> None:
+        """End a line as it was read. One that another process has ended since stays as it is.
+
+        Raises DatabaseError then within a transaction, whose other rows are not to be saved.
+        """
+        if stored_bytes(self._batch.user_id) + len(answer) - line.num_bytes > MAX_STORED_BYTES:
+            status, answer = Line.Status.ERRORED, self._form.errored(line, _first_id(line), _FULL)
+        ended = Line.objects.filter(pk=line.pk, status=line.status).update(
+            status=status,
+            answer=answer.decode(),
+            num_bytes=len(answer),
+            body="",
+            num_input_tokens=line.num_input_tokens,
+            num_cached_tokens=line.num_cached_tokens,
+            num_output_tokens=line.num_output_tokens,
+        )
+        if not ended and connection.in_atomic_block:
+            raise DatabaseError(f"{line} was ended meanwhile")
+
+
+def end_waiting(batch: Batch, status: Line.Status, refusal: ApiError | None = None) -> None:
+    """End all lines that have not begun. refusal: the reason of an error."""
+    form = form_of(batch.family)
+    while lines := list(batch.lines.filter(status=Line.Status.WAITING)[:_AT_ONCE]):
+        for line in lines:
+            answer = form.unrun(line, status) if refusal is None else form.errored(line, new_request_id(), refusal)
+            line.status, line.answer, line.body, line.num_bytes = status, answer.decode(), "", len(answer)
+        with transaction.atomic():
+            # A line that began meanwhile runs to its end.
+            still = {
+                line.pk
+                for line in Line.objects.select_for_update().filter(
+                    pk__in=[line.pk for line in lines], status=Line.Status.WAITING
+                )
+            }
+            Line.objects.bulk_update(
+                [line for line in lines if line.pk in still], ["status", "answer", "body", "num_bytes"]
+            )
+
+
+def _run_again(line: Line) -> None:
+    Line.objects.filter(pk=line.pk, status=Line.Status.OPEN, num_tries=line.num_tries).update(
+        status=Line.Status.WAITING, request_ids=[]
+    )
+
+
+def _events(request: Request) -> list[AnyEvent]:
+    """The events of a settled request; none where its trace was deleted."""
+    return [event for frame in load_frames(request.pk) for event in frame.events]
+
+
+def _count(line: Line, requests: Sequence[Request]) -> None:
+    for request in requests:
+        line.num_input_tokens += request.num_input_tokens or 0
+        line.num_output_tokens += request.num_output_tokens or 0
+        line.num_cached_tokens += (request.usage or {}).get("cache_read", 0)
+
+
+def _first_id(line: Line) -> str:
+    return line.request_ids[0] if line.request_ids else new_request_id()

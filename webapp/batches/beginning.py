@@ -1,0 +1,141 @@
+"""Begins the lines of a batch: while no other request is open, and few at once. Each begins once.
+
+A line is open from the transaction that saves its requests. If the process dies after it, the watchdog goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.db import DatabaseError
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from inference.eventlog.clock import unix_us
+from webapp.batches.answering import Answering
+from webapp.batches.batches import nudge
+from webapp.batches.form import Computed, form_of
+from webapp.batches.models import Batch, Line
+from webapp.calls.call import begin
+from webapp.lifecycle.admission import admit_without_request
+from webapp.lifecycle.start import Arrival, QueueUnavailable
+from webapp.limits.refusal import Refused
+from webapp.requests.models import Request
+from webapp.requests.workers import ready_workers
+
+logger = logging.getLogger(__name__)
+
+MAX_OF_ONE = 2
+"""Open lines of one user: a quarter of MAX_IN_FLIGHT."""
+MAX_OPEN = 4
+"""Open lines of all users. A live message that comes meanwhile shares the engine with no more."""
+_TURN_S = 2.0
+"""Time after which one batch lets the other work of its process have a turn."""
+_WAIT_S = 5
+"""Time until a batch that had to wait is looked at again."""
+
+
+class _Waits(Exception):
+    """The line does not begin now."""
+
+
+def begin_lines(batch: Batch) -> None:
+    """Begin as many lines as may run now."""
+    if batch.status != Batch.Status.IN_PROGRESS or not batch.user.is_active or batch.resumes_at > timezone.now():
+        return
+    deadline = time.monotonic() + _TURN_S
+    while (line := batch.lines.filter(status=Line.Status.WAITING).first()) is not None:
+        try:
+            _begin_or_end(batch, line)
+        except _Waits:
+            return
+        if time.monotonic() > deadline:
+            nudge(batch.pk)
+            return
+
+
+def _begin_or_end(batch: Batch, line: Line) -> None:
+    """Begin a line, or end one that is refused for good. Raises _Waits."""
+    answering = Answering(batch)
+    try:
+        _begin(batch, line, answering)
+    except _Waits:
+        raise
+    except Refused as refused:
+        if refused.is_passing:
+            _pause(batch, refused.retry_after_s)
+            raise _Waits from None
+        answering.error(line, refused)
+    except (QueueUnavailable, OperationalError, RedisError, DatabaseError) as error:
+        logger.warning("%s waits: %s", line, error)
+        _pause(batch, _WAIT_S)
+        raise _Waits from None
+    except Exception as error:
+        answering.error(line, error)
+
+
+def _begin(batch: Batch, line: Line, answering: Answering) -> None:
+    """Raises _Waits, and whatever refuses the call."""
+    if _num_free(batch) <= 0 or _is_busy(line.model):
+        raise _Waits  # before the body is read again
+    work = form_of(batch.family).work(batch, line.body.encode(), batch.key)
+    if isinstance(work, Computed):
+        _compute(batch, line, work, answering)
+        return
+    _check_room(batch, work.call.model)
+    arrival = Arrival(unix_us(), form_of(batch.family).surface, api_key=batch.key, batch_id=batch.pk)
+
+    def save(requests: Sequence[Request]) -> None:
+        _open(batch, line, requests)
+        work.save(requests)
+
+    begin(work.call, batch.user_id, arrival, None, "batches", save, lambda: _close(line))
+
+
+def _check_room(batch: Batch, model: str) -> None:
+    """Raises _Waits unless the engine is idle, but for other lines."""
+    if _is_busy(model) or not ready_workers(model):
+        raise _Waits
+
+
+def _is_busy(model: str | None = None) -> bool:
+    """Return whether requests of no batch are open. None: of any model."""
+    others = Request.objects.filter(finished_at=None, batch_id=None)
+    return (others if model is None else others.filter(model=model)).exists()
+
+
+def _num_free(batch: Batch) -> int:
+    lines = Line.objects.filter(status=Line.Status.OPEN, batch__ended_at=None)
+    return min(MAX_OPEN - lines.count(), MAX_OF_ONE - lines.filter(batch__user_id=batch.user_id).count())
+
+
+def _open(batch: Batch, line: Line, requests: Sequence[Request]) -> None:
+    """Give the line its requests, in the transaction that saves them and has the user's lock. Raises _Waits."""
+    going = Batch.objects.filter(pk=batch.pk, status=Batch.Status.IN_PROGRESS)
+    waiting = Line.objects.filter(pk=line.pk, status=Line.Status.WAITING)
+    ids = [request.pk for request in requests]
+    if _num_free(batch) <= 0 or not going.exists():
+        raise _Waits
+    if not waiting.update(status=Line.Status.OPEN, request_ids=ids, num_tries=line.num_tries + 1):
+        raise _Waits  # another process began it
+
+
+def _close(line: Line) -> None:
+    """Undo `_open`."""
+    Line.objects.filter(pk=line.pk).update(status=Line.Status.WAITING, request_ids=[], num_tries=line.num_tries)
+
+
+def _compute(batch: Batch, line: Line, work: Computed, answering: Answering) -> None:
+    if _is_busy():
+        raise _Waits
+    admit_without_request(batch.user_id, line.model, work.num_tokens, is_batch=True)
+    answering.computed(line, work)
+
+
+def _pause(batch: Batch, wait_s: int) -> None:
+    batch.resumes_at = timezone.now() + timedelta(seconds=wait_s)
+    batch.save(update_fields=["resumes_at"])

@@ -1,0 +1,100 @@
+"""A user's files: what was sent, and the results of batches, which their lines hold. Deletion is real."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet, Sum
+from django.utils import timezone
+
+from webapp.batches.bounds import FILE_KEPT, check_files, check_room
+from webapp.batches.models import Batch, Line, StoredFile
+from webapp.keys.models import ApiKey
+from webapp.lifecycle.admission import lock_user
+from webapp.requests.delivery import Key, Once, claim, once
+
+_AT_ONCE = 100
+"""Lines that are read at once: an answer may have a megabyte."""
+_OUTPUT = (Line.Status.SUCCEEDED,)
+_ERRORS = (Line.Status.ERRORED, Line.Status.CANCELED, Line.Status.EXPIRED)
+
+
+def save(file: StoredFile, key: Key | None) -> Once[StoredFile]:
+    """Save what a user sent. Raises ApiError, KeyReused, NotBegun."""
+
+    def work() -> StoredFile:
+        with transaction.atomic():
+            lock_user(file.user_id)
+            claim(key, [file.pk])
+            check_files(file.user_id)
+            check_room(file.user_id, file.num_bytes)
+            file.save(force_insert=True)
+        return file
+
+    return once(key, work, lambda ids: StoredFile.objects.defer("content").filter(pk=ids[0]).first())
+
+
+def files_of(user_id: int, key: ApiKey | None) -> QuerySet[StoredFile]:
+    """The user's files. A key that is limited to some models sees those that it made itself."""
+    rows = StoredFile.objects.filter(user_id=user_id).defer("content")
+    return rows.filter(key=key) if key is not None and key.models else rows
+
+
+def pieces_of(file: StoredFile) -> Iterator[bytes]:
+    """The file's content, piece by piece."""
+    if file.batch_id is None:
+        yield file.content.encode()
+        return
+    for answer in _lines(file).order_by("index").values_list("answer", flat=True).iterator(chunk_size=_AT_ONCE):
+        yield answer.encode() + b"\n"
+
+
+def results_of(batch: Batch) -> Iterator[bytes]:
+    """The results of all lines, in the order of the lines."""
+    lines = batch.lines.exclude(answer="").order_by("index").values_list("answer", flat=True)
+    return (answer.encode() + b"\n" for answer in lines.iterator(chunk_size=_AT_ONCE))
+
+
+def delete(file: StoredFile) -> None:
+    """Delete a file with its content."""
+    with transaction.atomic():
+        if file.batch_id is not None:
+            _lines(file).update(answer="", num_bytes=0)
+        file.delete()
+
+
+def delete_expired() -> None:
+    """Delete files whose time is over, and batches that ended so long ago that no file of theirs is left."""
+    Batch.objects.filter(ended_at__lt=timezone.now() - FILE_KEPT).delete()
+    for file in StoredFile.objects.filter(expires_at__lt=timezone.now()).defer("content"):
+        delete(file)
+
+
+def save_results(batch: Batch) -> None:
+    """Make the result files of a batch whose lines have all ended, in a transaction."""
+    for part, statuses in ((StoredFile.Part.OUTPUT, _OUTPUT), (StoredFile.Part.ERRORS, _ERRORS)):
+        lines = batch.lines.filter(status__in=statuses)
+        if lines.exists():
+            # Each answer ends in the file with a line feed, which is not stored.
+            total = lines.aggregate(total=Sum("num_bytes"))["total"] + lines.count()
+            StoredFile.objects.create(
+                user_id=batch.user_id,
+                key_id=batch.key_id,
+                name=f"{batch.pk}_{part}.jsonl",
+                part=part,
+                batch=batch,
+                num_bytes=total,
+                expires_at=expiry(batch.output_expires_s),
+            )
+
+
+def expiry(after_s: int | None) -> datetime:
+    """The moment at which a file of now is deleted."""
+    return timezone.now() + (FILE_KEPT if after_s is None else timedelta(seconds=after_s))
+
+
+def _lines(file: StoredFile) -> QuerySet[Line]:
+    statuses = _OUTPUT if file.part == StoredFile.Part.OUTPUT else _ERRORS
+    return Line.objects.filter(batch_id=file.batch_id, status__in=statuses).exclude(answer="")

@@ -1,0 +1,76 @@
+"""What a batch asks of a family's forms. Knows nothing of any family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from inference.protocol.events import AnyEvent
+from webapp.batches.models import Batch, Line
+from webapp.calls.call import Call, PlainCall
+from webapp.gateway.errors import ApiError
+from webapp.keys.models import ApiKey
+from webapp.requests.models import Request
+
+
+@dataclass(frozen=True)
+class Work:
+    """A line that requests answer."""
+
+    call: Call | PlainCall
+    save: Callable[[Sequence[Request]], None] = field(default=lambda _requests: None)
+    """Saves rows that hang on the requests, in the transaction that saves these."""
+
+
+@dataclass(frozen=True)
+class ComputedAnswer:
+    """An answer without a trace."""
+
+    body: Any
+    num_tokens: int
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A line that no request answers: it is computed here, at once."""
+
+    num_tokens: int
+    """Estimated."""
+    compute: Callable[[], ComputedAnswer]
+    """Raises ApiError."""
+
+
+class Form(Protocol):
+    """How a family writes the lines of a batch."""
+
+    surface: str
+
+    def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Computed:
+        """Read a line as its live call would. Raises what that raises."""
+
+    def answer(
+        self, batch: Batch, body: bytes, requests: Sequence[Request], events: Sequence[Sequence[AnyEvent]]
+    ) -> Any:
+        """The answer of a line, from each request's events. Raises ApiError where one failed."""
+
+    def refusal(self, error: Exception) -> ApiError | None:
+        """The refusal that this exception means. None: it is a fault of the server."""
+
+    def succeeded(self, line: Line, request_id: str, answer: Any) -> bytes:
+        """The line of the result file."""
+
+    def errored(self, line: Line, request_id: str, refusal: ApiError) -> bytes:
+        """The line of the result file."""
+
+    def unrun(self, line: Line, status: Line.Status) -> bytes:
+        """The line of the result file for a line that was canceled, or has expired."""
+
+
+def form_of(family: str) -> Form:
+    """Return a family's form. The setting names where it is, as a batch runs below the families' own packages."""
+    forms: Mapping[str, Form] = import_string(settings.BATCH_FORMS)
+    return forms[family]
