@@ -38,6 +38,8 @@ class Arrival:
     """The reader wants to choose each token."""
     api_key: ApiKey | None = None
     """The key with which the request came; None: it came with a sign-in."""
+    recording: str | None = None
+    """The name of the recording that it joins; None: its address names none."""
 
 
 def start(
