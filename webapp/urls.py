@@ -43,6 +43,7 @@ from webapp.api import (
     usage,
     what_if,
 )
+from webapp.api.bring import operations as bring
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.requests import READ_ANY
@@ -193,6 +194,9 @@ urlpatterns = [
     path("api/users/<int:user_id>/erasure", api(POST=privacy.erase_user_data)),
     path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),
     path("api/presets/<int:preset_id>", api(PATCH=presets.rename_preset, DELETE=presets.delete_preset)),
+    path("api/bring", api(POST=bring.take_apart)),
+    path("api/bring/prices", api(GET=bring.list_price_tables)),
+    path("api/bring/send", api(POST=bring.send_brought)),
     path("api/recordings", api(GET=recordings.list_recordings)),
     path(
         "api/recordings/<int:recording_id>",

@@ -118,6 +118,7 @@ SITE: dict[str, set[str]] = {
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
+    "webapp.bring": set(),
     "webapp.calls": {"context", "gateway", "keys", "lifecycle", "recordings", "registry", "requests", "stream"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
@@ -138,6 +139,7 @@ SITE: dict[str, set[str]] = {
         "accounts",
         "audit",
         "billing",
+        "bring",
         "calls",
         "chat",
         "alerts",

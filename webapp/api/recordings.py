@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from django.db.models import Count, Max, QuerySet
@@ -98,19 +99,20 @@ def delete_recording(request: HttpRequest, recording_id: int) -> None:
     _find(request, recording_id).delete()
 
 
-def _rows(request: HttpRequest) -> QuerySet[models.Recording]:
+def _rows(request: HttpRequest) -> QuerySet[Any]:
     own = models.Recording.objects.filter(user_id=user_id(request))
     return own.annotate(num_turns=Count("turns"), last_at=Max("turns__request__created_at"))
 
 
-def _find(request: HttpRequest, recording_id: int) -> models.Recording:
+def _find(request: HttpRequest, recording_id: int) -> Any:
+    """Raises ApiError."""
     row = _rows(request).filter(pk=recording_id).first() if recording_id < 1 << 63 else None
     if row is None:
         raise not_found("recording")
     return row
 
 
-def _fields(row: models.Recording) -> dict[str, object]:
+def _fields(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in RecordingItem.__struct_fields__} | {"id": row.pk}
 
 

@@ -63,6 +63,11 @@ def read_body(request: HttpRequest, kind: type[Input]) -> Input:
         data = b" " * (MAX_BODY_BYTES + 1)
     if len(data) > MAX_BODY_BYTES:
         raise ApiError(413, "too_large", f"The request has more than {MAX_BODY_BYTES >> 20} MiB. Shorten the message.")
+    return decoded(data, kind)
+
+
+def decoded(data: bytes, kind: type[Input]) -> Input:
+    """Return JSON as a struct. Raises ApiError."""
     try:
         return msgspec.json.decode(data or b"{}", type=kind)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""Finds the previous request of a conversation or a recording, to compare the prompts. Knows nothing of how they differ."""
+"""Finds the previous request of a conversation or a recording, to compare prompts. Knows nothing of how they differ."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.http import HttpRequest
 
-from webapp.gateway.body import read_body
+from webapp.gateway.body import decoded, read_body
 from webapp.gateway.errors import ApiError
 
 Body = TypeVar("Body", bound=msgspec.Struct)
@@ -15,9 +15,17 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 def read(http: HttpRequest, kind: type[Body]) -> Body:
     """Return the body as a struct. Raises ApiError, also for a NUL, which the database takes in no text."""
-    body = read_body(http, kind)
+    return _checked(read_body(http, kind), http.body)
+
+
+def read_text(data: bytes, kind: type[Body]) -> Body:
+    """The same for a body that is there as bytes."""
+    return _checked(decoded(data, kind), data)
+
+
+def _checked(body: Body, data: bytes) -> Body:
     try:
-        place = _place_of_nul(msgspec.to_builtins(body)) if b"\\u0000" in http.body else None
+        place = _place_of_nul(msgspec.to_builtins(body)) if b"\\u0000" in data else None
     except RecursionError:
         raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
     if place is not None:
