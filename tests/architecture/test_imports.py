@@ -80,7 +80,7 @@ SITE: dict[str, set[str]] = {
     "webapp.keys": {"audit", "gateway", "registry"},
     "webapp.requests": {"gateway", "context", "keys", "registry", "safety"},
     "webapp.traces": {"audit", "context", "gateway", "requests"},
-    "webapp.recordings": {"requests"},
+    "webapp.recordings": {"gateway", "requests"},
     "webapp.usage": {"audit", "billing", "gateway", "postgres", "requests"},
     "webapp.findings": {"gateway", "usage"},
     "webapp.alerts": {"audit", "findings", "gateway", "usage"},
@@ -118,7 +118,7 @@ SITE: dict[str, set[str]] = {
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
-    "webapp.bring": set(),
+    "webapp.bring": {"gateway"},
     "webapp.calls": {"context", "gateway", "keys", "lifecycle", "recordings", "registry", "requests", "stream"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {

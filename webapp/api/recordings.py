@@ -13,7 +13,7 @@ from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.names import save_named
 from webapp.gateway.structs import Body, Query, Result
 from webapp.recordings import models
-from webapp.recordings.difference import Difference
+from webapp.recordings.difference import PromptDifference
 from webapp.recordings.turns import NAME, NAME_IN_WORDS
 from webapp.requests.models import Request
 from webapp.requests.summary import RequestSummary, summary_fields
@@ -57,7 +57,7 @@ class RecordedTurn(RequestSummary):
 
     number: int
     """Its place in the recording, counted from 1."""
-    difference: Difference | None
+    difference: PromptDifference | None
     """From the turn before, which had ended when this one began. Null: not known, or there is none."""
 
 
@@ -118,5 +118,5 @@ def _fields(row: Any) -> dict[str, Any]:
 
 def _turn(request: Request, number: int) -> RecordedTurn:
     kept = request.turn.difference
-    difference = None if kept is None else msgspec.convert(kept, Difference)
+    difference = None if kept is None else msgspec.convert(kept, PromptDifference)
     return RecordedTurn(**summary_fields(request), number=number, difference=difference)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import msgspec
-
 from inference.protocol.request import Usage
+from webapp.gateway.structs import Result
 
 
-class Call(msgspec.Struct):
+class BroughtCall(Result):
     """A call of a tool."""
 
     name: str = ""
@@ -17,7 +16,7 @@ class Call(msgspec.Struct):
     id: str | None = None
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldTokens(Result):
     """Tokens as the answer tells them. Null: it does not tell."""
 
     num_input: int | None = None
@@ -34,7 +33,7 @@ class Choice:
     """One of the answers to a request, as far as its pieces came."""
 
     text: list[str] = field(default_factory=list)
-    calls: dict[object, Call] = field(default_factory=dict)
+    calls: dict[object, BroughtCall] = field(default_factory=dict)
     """By the key that their pieces have."""
     stop_reason: str | None = None
 
@@ -45,7 +44,7 @@ class Answer:
 
     model: str | None = None
     choices: dict[int, Choice] = field(default_factory=dict)
-    told: Told = field(default_factory=Told)
+    told: ToldTokens = field(default_factory=ToldTokens)
     is_cut: bool = False
     """It breaks off: the end that its API promises is not there."""
     error: str | None = None

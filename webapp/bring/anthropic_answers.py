@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inference.protocol.request import Usage
-from webapp.bring.answer import Answer, Call, Choice, Told
+from webapp.bring.answer import Answer, BroughtCall, Choice, ToldTokens
 from webapp.bring.reading import number_at, object_at, objects_at, text_at
 from webapp.bring.sse import Stream
 
@@ -57,7 +57,7 @@ def _begin(answer: Answer, choice: Choice, place: int | None, block: Mapping[str
     elif kind == "tool_use":
         given = object_at(block, "input")
         arguments = json.dumps(given, ensure_ascii=False) if given else ""
-        choice.calls[place] = Call(text_at(block, "name") or "", arguments, text_at(block, "id"))
+        choice.calls[place] = BroughtCall(text_at(block, "name") or "", arguments, text_at(block, "id"))
     else:
         answer.leave_out(kind)
 
@@ -70,12 +70,14 @@ def _go_on(choice: Choice, place: int | None, delta: Mapping[str, Any]) -> None:
         choice.calls[place].arguments += text_at(delta, "partial_json") or ""
 
 
-def _told(usage: Mapping[str, Any]) -> Told:
+def _told(usage: Mapping[str, Any]) -> ToldTokens:
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     uncached, read, written, output = (number_at(usage, name) for name in names)
     if uncached is None or read is None or written is None:
-        return Told(None, read, written, output)
-    return Told(uncached + read + written, read, written, output, _by_kind(usage, uncached, read, written, output))
+        return ToldTokens(None, read, written, output)
+    return ToldTokens(
+        uncached + read + written, read, written, output, _by_kind(usage, uncached, read, written, output)
+    )
 
 
 def _by_kind(usage: Mapping[str, Any], uncached: int, read: int, written: int, output: int | None) -> Usage | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inference.protocol.request import Usage
-from webapp.bring.answer import Answer, Call, Choice, Told
+from webapp.bring.answer import Answer, BroughtCall, Choice, ToldTokens
 from webapp.bring.reading import number_at, object_at, objects_at, text_at
 from webapp.bring.sse import Stream
 
@@ -66,18 +66,18 @@ def _add_chunk(answer: Answer, value: Mapping[str, Any], name: str) -> None:
 
 
 def _add_call(choice: Choice, key: int, given: Mapping[str, Any]) -> None:
-    call, function = choice.calls.setdefault(key, Call()), object_at(given, "function")
+    call, function = choice.calls.setdefault(key, BroughtCall()), object_at(given, "function")
     call.id = text_at(given, "id") or call.id
     call.name += text_at(function, "name") or ""
     call.arguments += text_at(function, "arguments") or ""
 
 
-def _told(usage: Mapping[str, Any], prompt: str, output: str) -> Told:
+def _told(usage: Mapping[str, Any], prompt: str, output: str) -> ToldTokens:
     num_input, num_output = number_at(usage, prompt), number_at(usage, output)
     read = number_at(object_at(usage, f"{prompt}_details"), "cached_tokens")
     if num_input is None or num_output is None or read is None or read > num_input:
-        return Told(num_input, read, None, num_output)
-    return Told(
+        return ToldTokens(num_input, read, None, num_output)
+    return ToldTokens(
         num_input, read, 0, num_output, Usage(uncached_input=num_input - read, cache_read=read, output=num_output)
     )
 
@@ -99,7 +99,7 @@ def _add_item(answer: Answer, choice: Choice, place: int, item: Mapping[str, Any
         choice.text += [text_at(part, "text") or text_at(part, "refusal") or "" for part in objects_at(item, "content")]
     elif kind == "function_call":
         name, arguments = text_at(item, "name") or "", text_at(item, "arguments") or ""
-        choice.calls[place] = Call(name, arguments, text_at(item, "call_id"))
+        choice.calls[place] = BroughtCall(name, arguments, text_at(item, "call_id"))
     else:
         answer.leave_out(kind)
 
@@ -111,7 +111,7 @@ def _add_piece(answer: Answer, value: Mapping[str, Any], kind: str) -> None:
     elif kind in ("response.output_text.delta", "response.refusal.delta"):
         choice.text.append(delta)
     elif kind == "response.function_call_arguments.delta":
-        choice.calls.setdefault(key, Call()).arguments += delta
+        choice.calls.setdefault(key, BroughtCall()).arguments += delta
     elif kind == "response.output_item.added" and text_at(object_at(value, "item"), "type") == "function_call":
         item = object_at(value, "item")
-        choice.calls[key] = Call(text_at(item, "name") or "", "", text_at(item, "call_id"))
+        choice.calls[key] = BroughtCall(text_at(item, "name") or "", "", text_at(item, "call_id"))

@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
 from inference.protocol.events import Segment
 from inference.protocol.request import CacheMark, Usage, ttl_before
+from webapp.gateway.structs import Result
 
 
-class Mark(msgspec.Struct, frozen=True):
+class BroughtMark(Result):
     """A breakpoint of the prompt."""
 
     num_tokens: int
@@ -27,12 +26,12 @@ class Mark(msgspec.Struct, frozen=True):
     """The part that it ends."""
 
 
-class Prefix(msgspec.Struct, frozen=True):
+class BroughtPrefix(Result):
     """What the cache of the model here does with a prompt."""
 
     block_size: int
     """Tokens of a block: the least that is kept."""
-    marks: tuple[Mark, ...]
+    marks: tuple[BroughtMark, ...]
     num_reusable: int
     """Tokens in whole blocks that the same prompt finds again."""
     first: Usage
@@ -41,15 +40,15 @@ class Prefix(msgspec.Struct, frozen=True):
     """The same where all of it is still there."""
 
 
-def prefix_of(segments: Sequence[Segment], num_tokens: int, block_size: int) -> Prefix:
+def prefix_of(segments: Sequence[Segment], num_tokens: int, block_size: int) -> BroughtPrefix:
     marks = tuple(
-        Mark(each.end, each.breakpoint, whole(each.end, block_size), each.source)
+        BroughtMark(each.end, each.breakpoint, whole(each.end, block_size), each.source)
         for each in segments
         if each.breakpoint in ("5m", "1h")
     )
     num_reusable = whole(max(0, num_tokens - 1), block_size)
     again = Usage(uncached_input=num_tokens - num_reusable, cache_read=num_reusable)
-    return Prefix(block_size, marks, num_reusable, _first(marks, num_tokens, block_size), again)
+    return BroughtPrefix(block_size, marks, num_reusable, _first(marks, num_tokens, block_size), again)
 
 
 def whole(num_tokens: int, block_size: int) -> int:
@@ -57,7 +56,7 @@ def whole(num_tokens: int, block_size: int) -> int:
     return num_tokens // block_size * block_size
 
 
-def _first(marks: Sequence[Mark], num_tokens: int, block_size: int) -> Usage:
+def _first(marks: Sequence[BroughtMark], num_tokens: int, block_size: int) -> Usage:
     """A block is written for the longest time of the breakpoints behind it."""
     cache_marks = [CacheMark(num_tokens=each.num_tokens, ttl=each.ttl) for each in marks]
     written: Counter[str] = Counter()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from inference.protocol.events import ContextAssembled, ContextCompared, Segment, SegmentKind
+from webapp.gateway.structs import Result
 
 
-class Place(msgspec.Struct, frozen=True):
+class PromptPlace(Result):
     """The part of a prompt in which a token stands."""
 
     kind: SegmentKind
@@ -17,7 +16,7 @@ class Place(msgspec.Struct, frozen=True):
     """The token's place in the prompt, counted from 0."""
 
 
-class Difference(msgspec.Struct, frozen=True):
+class PromptDifference(Result):
     """The difference of a prompt from the prompt and answer before it."""
 
     before: str
@@ -25,7 +24,7 @@ class Difference(msgspec.Struct, frozen=True):
     num_prompt_tokens: int
     num_common_tokens: int
     """Tokens that both begin with. A cache can have at most these."""
-    differs_at: Place | None
+    differs_at: PromptPlace | None
     """The first token that differs; null: the prompt is a beginning of what was before, or its parts are not known."""
     num_added: int
     """Parts that the prompt before had not, without the template's own."""
@@ -33,10 +32,10 @@ class Difference(msgspec.Struct, frozen=True):
     num_removed: int
 
 
-def difference_of(compared: ContextCompared, context: ContextAssembled | None) -> Difference:
+def difference_of(compared: ContextCompared, context: ContextAssembled | None) -> PromptDifference:
     segments = context.segments if context is not None else ()
     added = [index for index in compared.added if index < len(segments) and segments[index].kind != "template"]
-    return Difference(
+    return PromptDifference(
         before=compared.request_id,
         num_prompt_tokens=context.num_prompt_tokens if context is not None else compared.num_common_tokens,
         num_common_tokens=compared.num_common_tokens,
@@ -47,7 +46,7 @@ def difference_of(compared: ContextCompared, context: ContextAssembled | None) -
     )
 
 
-def place_of(segments: tuple[Segment, ...], position: int) -> Place | None:
+def place_of(segments: tuple[Segment, ...], position: int) -> PromptPlace | None:
     """The part that holds the token at this place; None: there is none."""
     found = next((each for each in segments if each.start <= position < each.end), None)
-    return None if found is None else Place(found.kind, found.role, found.source, position)
+    return None if found is None else PromptPlace(found.kind, found.role, found.source, position)

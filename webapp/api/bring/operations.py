@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from webapp.api.bring.apart import Apart, apart
 from webapp.api.bring.parse import read
-from webapp.api.bring.schema import BroughtPair, BroughtText, PriceTable, PriceTables, Sent, TakenApart
+from webapp.api.bring.schema import BroughtPair, BroughtSent, BroughtText, PriceTable, PriceTables, TakenApart
 from webapp.api.families.family import arrival_of
 from webapp.api.learn import KindPrices
 from webapp.api.prices import VIEW
@@ -59,7 +59,7 @@ def list_price_tables(request: HttpRequest) -> PriceTables:
 
 
 @answers(202)
-def send_brought(request: HttpRequest, body: BroughtText, key: Key | None, timing: ServerTiming) -> Answer[Sent]:
+def send_brought(request: HttpRequest, body: BroughtText, key: Key | None, timing: ServerTiming) -> Answer[BroughtSent]:
     """Send a brought body as a request of the signed-in user. The model here answers it, whichever the body names.
 
     400 with the field that the model here refuses; 413 `too_large`; 429.
@@ -69,7 +69,7 @@ def send_brought(request: HttpRequest, body: BroughtText, key: Key | None, timin
     call = read(body.text, kind, body.model, user_id(request)).make_call()
     arrival = arrival_of(request, timing, "anthropic" if kind == "messages" else "openai")
     begun = begin(call, user_id(request), arrival, key, "completions" if isinstance(call, PlainCall) else "chat")
-    return Answer(Sent([each.pk for each in begun.requests]), is_repeat=begun.is_repeat)
+    return Answer(BroughtSent([each.pk for each in begun.requests]), is_repeat=begun.is_repeat)
 
 
 def _kind_of(text: str) -> Kind:

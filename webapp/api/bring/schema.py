@@ -6,9 +6,9 @@ from typing import Literal
 
 from inference.protocol.request import KeptTTL
 from webapp.api.learn import KindPrices
-from webapp.bring.answer import Call, Told
+from webapp.bring.answer import BroughtCall, ToldTokens
 from webapp.bring.kinds import Kind
-from webapp.bring.prefix import Prefix
+from webapp.bring.prefix import BroughtPrefix
 from webapp.gateway.structs import Body, Result
 
 What = Literal["template", "system", "tools", "message", "tool call", "tool result", "new message", "text"]
@@ -112,7 +112,7 @@ class BroughtBody(Result):
     num_parts: int
     num_prompts: int
     """Prompts of the body; the first is taken apart."""
-    prefix: Prefix | None
+    prefix: BroughtPrefix | None
     """Null: no worker of the model runs, or its server does not tell of blocks."""
     num_cached: int | None
     """Tokens of it in the cache at this moment, from your own requests; null: not known."""
@@ -131,7 +131,7 @@ class BroughtChoice(Result):
     num_chars: int
     num_tokens: int
     """Tokens of the text by the model here."""
-    calls: list[Call]
+    calls: list[BroughtCall]
     stop_reason: str | None
 
 
@@ -144,7 +144,7 @@ class BroughtAnswer(Result):
     model: str
     """The model here, by whose tokenizer its tokens are counted."""
     choices: list[BroughtChoice]
-    told: Told
+    told: ToldTokens
     is_cut: bool
     """The stream breaks off."""
     error: str | None
@@ -175,7 +175,7 @@ class PriceTables(Result):
     tables: list[PriceTable]
 
 
-class Sent(Result):
+class BroughtSent(Result):
     """The requests that a brought body began, the first answer's first."""
 
     requests: list[str]
