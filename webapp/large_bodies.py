@@ -14,8 +14,9 @@ from webapp.gateway.arrival import FREE_BYTES
 from webapp.gateway.body import MAX_BODY_BYTES
 from webapp.gateway.credentials import secret_of
 from webapp.gateway.errors import ApiError, not_signed_in
+from webapp.gateway.families import FAMILIES, is_of_family, without_recording
 from webapp.keys.keys import KeyRefused, find
-from webapp.keys.middleware import FAMILIES, OWN
+from webapp.keys.middleware import OWN
 from webapp.stream.frames import read
 from webapp.stream.session import user_of
 
@@ -28,7 +29,7 @@ async def most_bytes(path: str, headers: Mapping[str, str]) -> int:
     path = unquote(path)
     if await read(lambda: _is_signed_in(path, headers)):
         return _most_bytes(path)
-    if path.startswith((OWN, FAMILIES)):
+    if path.startswith(OWN) or is_of_family(path):
         raise not_signed_in()
     message = f"Without a sign-in a request has {FREE_BYTES >> 10} KiB at most. Sign in, then send it again."
     raise ApiError(413, "too_large", message)
@@ -36,10 +37,10 @@ async def most_bytes(path: str, headers: Mapping[str, str]) -> int:
 
 def _is_signed_in(path: str, headers: Mapping[str, str]) -> bool:
     """As the middlewares decide it: a key counts below these two alone, and replaces the cookie. Raises ApiError."""
-    secret = secret_of(headers) if path.startswith((OWN, FAMILIES)) else None
+    secret = secret_of(headers) if path.startswith(OWN) or is_of_family(path) else None
     if secret is None:
         session_key = parse_cookie(headers.get("Cookie", "")).get(settings.SESSION_COOKIE_NAME)
-        return not path.startswith(FAMILIES) and user_of(session_key) is not None
+        return not is_of_family(path) and user_of(session_key) is not None
     try:
         find(secret)
     except KeyRefused as refused:
@@ -48,7 +49,7 @@ def _is_signed_in(path: str, headers: Mapping[str, str]) -> bool:
 
 
 def _most_bytes(path: str) -> int:
-    if path.rstrip("/") in _OF_MANY:
+    if without_recording(path).rstrip("/") in _OF_MANY:
         return MAX_BATCH_BYTES
     return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if _takes_file(path) else MAX_BODY_BYTES
 

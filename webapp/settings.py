@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "webapp.chat",
     "webapp.presets",
     "webapp.traces",
+    "webapp.recordings",
     "webapp.probes",
     "webapp.reruns",
     "webapp.calls",

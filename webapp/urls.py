@@ -31,6 +31,7 @@ from webapp.api import (
     prices,
     privacy,
     probes,
+    recordings,
     registry,
     requests,
     reruns,
@@ -42,6 +43,7 @@ from webapp.api import (
     usage,
     what_if,
 )
+from webapp.api.bring import operations as bring
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.requests import READ_ANY
@@ -192,6 +194,18 @@ urlpatterns = [
     path("api/users/<int:user_id>/erasure", api(POST=privacy.erase_user_data)),
     path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),
     path("api/presets/<int:preset_id>", api(PATCH=presets.rename_preset, DELETE=presets.delete_preset)),
+    path("api/bring", api(POST=bring.take_apart)),
+    path("api/bring/prices", api(GET=bring.list_price_tables)),
+    path("api/bring/send", api(POST=bring.send_brought)),
+    path("api/recordings", api(GET=recordings.list_recordings)),
+    path(
+        "api/recordings/<int:recording_id>",
+        api(
+            GET=recordings.show_recording,
+            PATCH=recordings.rename_recording,
+            DELETE=recordings.delete_recording,
+        ),
+    ),
     path("api/learn/prices", api(GET=learn.show_prices)),
     path("api/learn/tokenizers/wordpiece", api(GET=learn.show_wordpiece)),
     path("api/learn/chat", api(POST=learn.pack_chat)),
@@ -200,6 +214,7 @@ urlpatterns = [
     path("api/learn/simulations", api(POST=learn.simulate)),
     path("api/learn/experiments", api(POST=learn.experiment)),
     path("v1/", include("webapp.api.families.urls")),
+    path("record/<str:recording>/v1/", include("webapp.api.families.urls")),
     path("accounts/login/", SignInPage.as_view(throttle=SignInThrottle()), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("accounts/password/", PasswordChangeView.as_view(template_name="password.html", success_url="/account")),
@@ -231,6 +246,9 @@ urlpatterns = [
     path("race", site.shell),
     path("account", site.shell),
     path("connect", site.shell),
+    path("bring", site.shell),
+    path("recordings", site.shell),
+    path("recordings/<int:recording_id>", site.shell),
     path("reruns/<str:rerun_id>", site.shell),
     path("learn", site.shell),
     path("learn/<str:exhibit>", site.shell),

@@ -1,4 +1,4 @@
-"""Turns for imports and for exports of accounts: few at once in this web process. Knows nothing of files.
+"""Turns for imports, exports of accounts and pasted texts: few at once in this web process. Knows nothing of files.
 
 An import holds a whole file as objects. An export reads all rows of a user, and holds one of the few web threads.
 """
@@ -13,7 +13,7 @@ from functools import cache
 from webapp.gateway.errors import ApiError
 
 MAX_AT_ONCE = 2
-"""Imports of all users at once in one web process, and as many exports."""
+"""Imports of all users at once in one web process, as many exports, and as many pasted texts."""
 _RETRY_S = 5
 
 
@@ -51,6 +51,12 @@ class _Turns:
 def imports() -> _Turns:
     """This process's turns to import."""
     return _Turns("import")
+
+
+@cache
+def pastes() -> _Turns:
+    """This process's turns to take a pasted text apart."""
+    return _Turns("paste")
 
 
 @cache

@@ -27,6 +27,7 @@ from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.start import QueueUnavailable
 from webapp.limits.refusal import Refused
+from webapp.recordings.turns import TooManyRecordings
 from webapp.registry.offered import NotOffered, UnknownModel
 from webapp.requests.delivery import KeyReused, NotBegun
 from webapp.reruns.saved_prompt import CannotRerun
@@ -112,6 +113,8 @@ def refusal_of(error: Exception) -> ApiError | None:
         case KeyReused():
             message = "This Idempotency-Key belongs to another call. Use a new key for each call."
             return ApiError(422, "key_reused", message)
+        case TooManyRecordings():
+            return ApiError(409, "too_many", str(error))
         case CannotFork():
             return ApiError(400 if error.field else 409, error.code, str(error), error.field)
         case CannotRerun():

@@ -15,6 +15,7 @@ from webapp.keys.models import Feature
 from webapp.lifecycle.admission import Limits
 from webapp.lifecycle.begin import begin as begin_requests
 from webapp.lifecycle.start import Arrival
+from webapp.recordings.turns import record
 from webapp.requests.delivery import Key, once
 from webapp.requests.input import Messages, MessagesInput, PlainInput, RequestInput
 from webapp.requests.models import Request
@@ -73,15 +74,20 @@ def begin(
     feature: that which an API key needs. save: saves rows that hang on the requests, in the transaction that saves
     these. undo: deletes them, in the one that takes the requests back.
 
-    Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError.
+    Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError, TooManyRecordings.
     """
     check_scope(arrival.api_key, feature, call.model)
 
     limits: list[Limits] = []
 
+    def rows(requests: Sequence[Request]) -> None:
+        save(requests)
+        if arrival.recording is not None:
+            record(arrival.recording, requests)
+
     def work() -> list[Request]:
         requests = [_request(call, *each, user_id, arrival) for each in zip(call.inputs, call.params, strict=True)]
-        limits.extend(begin_requests(requests, call.params, arrival, key, save=lambda: save(requests), undo=undo))
+        limits.extend(begin_requests(requests, call.params, arrival, key, save=lambda: rows(requests), undo=undo))
         return requests
 
     done = once(key, work, _found)

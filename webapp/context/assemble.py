@@ -79,6 +79,20 @@ class Assembler:
             dropped=tuple(self._drop(message) for message in dropped),
         )
 
+    def whole(self, messages: Sequence[SourceMessage]) -> Assembled:
+        """Return the prompt of all messages, of whatever size, for a reader and not for the model.
+
+        Raises TemplateError, ValueError (lone surrogates).
+        """
+        return self._unbounded(self._render(messages), messages)
+
+    def whole_plain(self, text: SourceMessage, ids: Sequence[int]) -> Assembled:
+        """The same for one text without the template. ids: as in `plain`."""
+        return self._unbounded(plain_prompt(self._tokenizer, text.content, ids), [text])
+
+    def _unbounded(self, prompt: Prompt, messages: Sequence[SourceMessage]) -> Assembled:
+        return Assembled(prompt, self._window, 0, tuple(_segments(prompt, messages)), dropped=())
+
     def num_tokens(self, messages: Sequence[SourceMessage]) -> int:
         """Return the length of the prompt, of whatever size. Raises TemplateError, ValueError (lone surrogates)."""
         return self._template.num_tokens(_marked(messages))

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views import defaults
 
 from webapp.gateway.answer import json_response
+from webapp.gateway.families import is_of_family
 from webapp.gateway.structs import Result
 
 
@@ -129,4 +130,4 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def is_api(request: HttpRequest) -> bool:
     """True: the answer is JSON for a program, and no page."""
-    return request.path.startswith(("/api/", "/v1/"))
+    return request.path.startswith("/api/") or is_of_family(request.path)

@@ -13,13 +13,14 @@ from django.utils.deprecation import MiddlewareMixin
 
 from webapp.gateway.credentials import secret_of
 from webapp.gateway.errors import ApiError
+from webapp.gateway.families import is_of_family
 from webapp.keys.keys import KeyRefused, find, may, note_use
 from webapp.keys.models import ApiKey
 from webapp.keys.reach import features_for
 
 logger = logging.getLogger(__name__)
 
-OWN, FAMILIES = "/api/", "/v1/"
+OWN = "/api/"
 _NEEDS_SIGN_IN = "A key does not do this. Sign in with a browser, and do it there."
 
 
@@ -33,7 +34,7 @@ class UseKey(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
         is_own = request.path.startswith(OWN)
         request.api_key = request.key_refused = None  # type: ignore[attr-defined]
-        if not is_own and not request.path.startswith(FAMILIES):
+        if not is_own and not is_of_family(request.path):
             return None
         try:
             key = _key_of(request)

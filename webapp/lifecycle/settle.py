@@ -24,6 +24,7 @@ from inference.protocol.events import (
     RequestFailed,
     RequestFinished,
     Surface,
+    first,
 )
 from inference.protocol.failures import LOG_LOST, Failure
 from inference.protocol.request import SamplingParams
@@ -32,6 +33,7 @@ from webapp.billing.models import LedgerEntry
 from webapp.lifecycle.turn_before import compare_with_turn_before
 from webapp.limits.budget import release
 from webapp.limits.taking import correct
+from webapp.recordings.turns import note_difference
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome, fold
@@ -102,6 +104,9 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
     record(request, outcome)
     request.save()
     store.save(request, frames, ready.packing)
+    if ready.compared is not None:
+        context = first((event for frame in frames for event in frame.events), ContextAssembled)
+        note_difference(request, ready.compared, context)
     release(request.id)
     # Last: from here on other settlements of the same hour wait for this one to commit.
     record_use(request, outcome, cost_of(entry))

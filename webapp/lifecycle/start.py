@@ -40,6 +40,8 @@ class Arrival:
     """The key with which the request came; None: it came with a sign-in."""
     batch_id: str | None = None
     """The batch of which the request answers a line."""
+    recording: str | None = None
+    """The name of the recording that it joins; None: its address names none."""
 
 
 def start(

@@ -1,14 +1,16 @@
-"""Finds the previous request of a conversation, to compare the prompts. Knows nothing of how they differ."""
+"""Finds the previous request of a conversation or a recording, to compare prompts. Knows nothing of how they differ."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
 
+from django.db.models import Q
 from msgspec.structs import replace
 
 from inference.protocol.events import AnyEvent, ContextCompared, Frame, PromptTokenized, first
 from webapp.context.compare import compare
+from webapp.recordings.models import Turn
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError, decode_turn
 from webapp.traces.models import Trace
@@ -62,12 +64,15 @@ def _events(frames: Iterable[Frame]) -> list[AnyEvent]:
 
 
 def _trace_before(request_id: str) -> Trace | None:
-    """The trace of the conversation's newest request that had ended before this request was created."""
-    request = Request.objects.filter(pk=request_id, message__isnull=False).first()
+    """The trace of the newest request of its conversation, or recording, that had ended before this one was created."""
+    is_one_of_many = Q(message__isnull=False) | Q(turn__isnull=False)
+    request = Request.objects.filter(is_one_of_many, pk=request_id).defer("input").first()
     if request is None:
         return None
+    of_recording = Q(request__turn__recording__turns=request_id)
+    of_conversation = Q(request__message__conversation__messages__request=request)
+    is_recorded = Turn.objects.filter(pk=request_id).exists()
     earlier = Trace.objects.filter(
-        request__message__conversation__messages__request=request,
-        request__finished_at__lt=request.created_at,
+        of_recording if is_recorded else of_conversation, request__finished_at__lt=request.created_at
     )
     return earlier.order_by("-request__accepted_unix_us").first()

@@ -14,6 +14,9 @@ export type Route =
   | { page: "usage"; group: number | null; query: string }
   | { page: "account" }
   | { page: "connect" }
+  | { page: "bring" }
+  | { page: "recordings" }
+  | { page: "recording"; recording: number }
   | { page: "wall" }
   | { page: "desk"; entry: DeskPage; rest: string; query: string }
   | { page: "unknown" };
@@ -39,6 +42,9 @@ export function routeOf(address: string): Route {
   if (first === "library" && !id) return { page: "library" };
   if (first === "account" && !id) return { page: "account" };
   if (first === "connect" && !id) return { page: "connect" };
+  if (first === "bring" && !id) return { page: "bring" };
+  if (first === "recordings" && !id) return { page: "recordings" };
+  if (first === "recordings" && /^\d{1,15}$/.test(id)) return { page: "recording", recording: Number(id) };
   if (first === "usage" && !id) return { page: "usage", group: null, query };
   if (first === "learn") return { page: "learn", exhibit: id || null };
   if (first === "compare" && !id) return { page: "compare", ids: idsOf(query) };

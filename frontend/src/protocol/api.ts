@@ -187,6 +187,176 @@ export interface AuditQuery {
   text?: string;
 }
 
+/** An answer, whole or put together from its events. */
+export interface BroughtAnswer {
+  kind: "chat" | "completions" | "messages" | "responses";
+  is_stream: boolean;
+  named_model: string | null;
+  /** The model here, by whose tokenizer its tokens are counted. */
+  model: string;
+  choices: BroughtChoice[];
+  told: ToldTokens;
+  /** The stream breaks off. */
+  is_cut: boolean;
+  error: string | null;
+  /** Kinds of parts that are not shown. */
+  left_out: string[];
+}
+
+/** A request's body, taken apart. */
+export interface BroughtBody {
+  kind: "chat" | "completions" | "messages" | "responses";
+  /** False: a body of this shape may be of the other family too. */
+  is_certain: boolean;
+  /** Names that an object has twice. The last value counts. */
+  repeated: string[];
+  named_model: string;
+  /** The model here, by whose template and tokenizer it is read. */
+  model: string;
+  num_tokens: number;
+  window: number;
+  /** The first 1,000. */
+  parts: BroughtPart[];
+  num_parts: number;
+  /** Prompts of the body; the first is taken apart. */
+  num_prompts: number;
+  /** Null: no worker of the model runs, or its server does not tell of blocks. */
+  prefix: BroughtPrefix | null;
+  /** Tokens of it in the cache at this moment, from your own requests; null: not known. */
+  num_cached: number | null;
+  /** Null: no body before it was given, or it cannot be read by this model. */
+  difference: BroughtDifference | null;
+  /** Null: the model here takes it. */
+  problem: BroughtProblem | null;
+}
+
+/** A call of a tool. */
+export interface BroughtCall {
+  name: string;
+  arguments: string;
+  id: string | null;
+}
+
+/** A part that was another one before. */
+export interface BroughtChange {
+  index: number;
+  num_tokens: number;
+  text: string;
+}
+
+/** One of the answers. */
+export interface BroughtChoice {
+  index: number;
+  /** Its beginning, 20,000 characters at most. */
+  text: string;
+  num_chars: number;
+  /** Tokens of the text by the model here. */
+  num_tokens: number;
+  calls: BroughtCall[];
+  stop_reason: string | null;
+}
+
+/** The difference of a prompt from the one before it. */
+export interface BroughtDifference {
+  /** Tokens of the prompt before. */
+  num_before: number;
+  /** Tokens that both begin with. */
+  num_common: number;
+  /** The same in whole blocks; null: the size of a block is not known. */
+  num_reusable: number | null;
+  /** Index of the part with the first token that differs; null: the prompt is a beginning of the one before. */
+  part: number | null;
+  /** The first tokens that differ, as text. */
+  here: string;
+  there: string;
+  /** Both sides go on with a digit, as in a date. */
+  is_number: boolean;
+  /** Indices of the new parts. */
+  added: number[];
+  changed: BroughtChange[];
+  removed: BroughtRemoval[];
+}
+
+/** A breakpoint of the prompt. */
+export interface BroughtMark {
+  /** Tokens before it. */
+  num_tokens: number;
+  ttl: "1h" | "5m";
+  /** Tokens before it in whole blocks, which a cache keeps for that time. 0: the part is too short. */
+  num_kept: number;
+  /** The part that it ends. */
+  source: string;
+}
+
+/** A text, and the body of the turn before it. */
+export interface BroughtPair {
+  /** A request's body, an answer's body, or a recorded event stream. */
+  text: string;
+  /** The API of a request's body; null: its shape decides. */
+  kind?: "chat" | "completions" | "messages" | "responses" | null;
+  /** The model here that reads it; null: the one that the body names, or else the default. */
+  model?: string | null;
+  before?: string | null;
+  before_kind?: "chat" | "completions" | "messages" | "responses" | null;
+}
+
+/** A stretch of the prompt with one origin. */
+export interface BroughtPart {
+  what: "message" | "new message" | "system" | "template" | "text" | "tool call" | "tool result" | "tools";
+  role: string;
+  /** Its place in the body, such as `messages[2]`; empty: the model's template writes it. */
+  place: string;
+  /** First token, as an index into the prompt. */
+  start: number;
+  /** One past the last token. */
+  end: number;
+  /** Its beginning, 2,000 characters at most. */
+  text: string;
+  num_chars: number;
+  breakpoint: "1h" | "5m" | null;
+}
+
+/** What the cache of the model here does with a prompt. */
+export interface BroughtPrefix {
+  /** Tokens of a block: the least that is kept. */
+  block_size: number;
+  marks: BroughtMark[];
+  /** Tokens in whole blocks that the same prompt finds again. */
+  num_reusable: number;
+  /** The prompt's tokens by kind, where nothing of it is in the cache. */
+  first: Usage;
+  /** The same where all of it is still there. */
+  again: Usage;
+}
+
+/** Why the model here would refuse the body. */
+export interface BroughtProblem {
+  message: string;
+  field: string | null;
+}
+
+/** A part of the turn before that is gone. */
+export interface BroughtRemoval {
+  place: string;
+  num_tokens: number;
+  text: string;
+}
+
+/** The requests that a brought body began, the first answer's first. */
+export interface BroughtSent {
+  requests: string[];
+}
+
+/** A text that a person brings. */
+export interface BroughtText {
+  /** A request's body, an answer's body, or a recorded event stream. */
+  text: string;
+  /** The API of a request's body; null: its shape decides. */
+  kind?: "chat" | "completions" | "messages" | "responses" | null;
+  /** The model here that reads it; null: the one that the body names, or else the default. */
+  model?: string | null;
+}
+
 /** Requests that ended without an answer for the same reason. */
 export interface Cause {
   status: string;
@@ -1488,6 +1658,20 @@ export interface PriceSpan {
   unit_nano: KindAmounts | null;
 }
 
+/** Today's prices of a model. */
+export interface PriceTable {
+  model: string;
+  name: string;
+  currency: string;
+  version: string;
+  unit_nano: KindPrices;
+}
+
+/** The price tables that a user may choose. */
+export interface PriceTables {
+  tables: PriceTable[];
+}
+
 /** Today's prices; null: the model is unpriced. */
 export interface Prices {
   prices: UnitPrices | null;
@@ -1526,12 +1710,110 @@ export interface PromptCheck {
   is_tokenizer_changed: boolean;
 }
 
+/** The difference of a prompt from the prompt and answer before it. */
+export interface PromptDifference {
+  /** The earlier request. */
+  before: string;
+  num_prompt_tokens: number;
+  /** Tokens that both begin with. A cache can have at most these. */
+  num_common_tokens: number;
+  /** The first token that differs; null: the prompt is a beginning of what was before, or its parts are not known. */
+  differs_at: PromptPlace | null;
+  /** Parts that the prompt before had not, without the template's own. */
+  num_added: number;
+  num_changed: number;
+  num_removed: number;
+}
+
+/** The part of a prompt in which a token stands. */
+export interface PromptPlace {
+  kind: "attachment" | "history" | "memory" | "summary" | "system" | "template" | "tools" | "user";
+  role: string;
+  source: string;
+  /** The token's place in the prompt, counted from 0. */
+  position: number;
+}
+
 /** The parts of the service that a message needs. */
 export interface ReadinessChecks {
   database: boolean;
   redis: boolean;
   /** A worker has loaded the configured model. */
   worker: boolean;
+}
+
+/** A request of a recording. */
+export interface RecordedTurn {
+  /** The request whose answer it goes on from; null also when that was deleted. */
+  forked_from: string | null;
+  /** Tokens of that answer's own that the fork kept. */
+  fork_position: number | null;
+  /** Tokens that the fork began with, chosen or written ones included. */
+  num_kept: number | null;
+  id: string;
+  status: "blocked" | "done" | "failed" | "queued" | "running" | "stopped" | "withheld";
+  /** The API that the request came by. */
+  surface: string;
+  model: string;
+  title: string;
+  /** An imported request was made elsewhere at this time. */
+  created_at: string;
+  usage: Usage | null;
+  /** Billionths of the currency's unit. */
+  cost_nano: number | null;
+  /** Empty: nothing was billed. */
+  currency: string;
+  finish_reason: "abort" | "content_filter" | "error" | "length" | "repetition" | "stop" | null;
+  error: RequestError | null;
+  num_events: number;
+  duration_us: number | null;
+  /** Time of the first sampled token, µs since acceptance, without the time that a person took to choose tokens. */
+  first_token_us: number | null;
+  /** Time of the first released text, counted in the same way. */
+  first_text_us: number | null;
+  between_tokens_us: TokenTimes | null;
+  /** Null: no check is recorded. */
+  safety: Safety | null;
+  is_imported: boolean;
+  /** Time of the import; null: the request was made here. */
+  imported_at: string | null;
+  /** Its place in the recording, counted from 1. */
+  number: number;
+  /** From the turn before, which had ended when this one began. Null: not known, or there is none. */
+  difference: PromptDifference | null;
+}
+
+/** A recording with some of its turns, the oldest first. */
+export interface Recording {
+  id: number;
+  /** It stands in the address: `/record/<name>/v1`. */
+  name: string;
+  created_at: string;
+  num_turns: number;
+  /** Time of the newest turn; null: it has none any more. */
+  last_at: string | null;
+  turns: RecordedTurn[];
+}
+
+/** A recording's new name. Calls to the address of the old one begin another recording. */
+export interface RecordingChange {
+  name: string;
+}
+
+/** A recording in a list. */
+export interface RecordingItem {
+  id: number;
+  /** It stands in the address: `/record/<name>/v1`. */
+  name: string;
+  created_at: string;
+  num_turns: number;
+  /** Time of the newest turn; null: it has none any more. */
+  last_at: string | null;
+}
+
+/** The user's recordings, the one with the newest turn first. */
+export interface RecordingList {
+  recordings: RecordingItem[];
 }
 
 /** The settings of another answer. Without settings the conversation's hold. */
@@ -2092,6 +2374,12 @@ export interface Taken {
   status: "taken";
 }
 
+/** What a brought text is. One of the two is there. */
+export interface TakenApart {
+  body: BroughtBody | null;
+  answer: BroughtAnswer | null;
+}
+
 /** The safety layers' verdicts on a text. */
 export interface TextChecks {
   /** As a message. */
@@ -2121,6 +2409,17 @@ export interface TokenTimes {
 export interface TokenizerQuery {
   /** Hash of the tokenizer, as the session's address names it. With it the answer may be kept for good. */
   v?: string;
+}
+
+/** Tokens as the answer tells them. Null: it does not tell. */
+export interface ToldTokens {
+  /** All of the prompt. */
+  num_input: number | null;
+  num_cache_read: number | null;
+  num_cache_write: number | null;
+  num_output: number | null;
+  /** The same by kind of token, for a price; null: a kind is not told. */
+  usage: Usage | null;
 }
 
 /** The room that the user's saved traces take, and the quota for imports. */
@@ -2162,6 +2461,12 @@ export interface Turns {
   turns: Turn[];
   /** The answers in other branches. */
   others: Costs[];
+}
+
+/** Which turns. */
+export interface TurnsQuery {
+  /** Turns to leave out, from the first one on. */
+  after?: number;
 }
 
 /** Today's prices. */
@@ -2585,6 +2890,13 @@ export interface Operations {
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };
   "DELETE /api/presets/{preset_id}": { answer: void; };
+  "POST /api/bring": { body: BroughtPair; answer: TakenApart; };
+  "GET /api/bring/prices": { answer: PriceTables; };
+  "POST /api/bring/send": { body: BroughtText; answer: BroughtSent; };
+  "GET /api/recordings": { answer: RecordingList; };
+  "GET /api/recordings/{recording_id}": { query: TurnsQuery; answer: Recording; };
+  "PATCH /api/recordings/{recording_id}": { body: RecordingChange; answer: RecordingItem; };
+  "DELETE /api/recordings/{recording_id}": { answer: void; };
   "GET /api/learn/prices": { answer: Prices; };
   "POST /api/learn/chat": { body: ChatBody; answer: PackedChat; };
   "POST /api/learn/gateway": { body: Rehearsal; answer: Limits; };

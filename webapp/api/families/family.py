@@ -22,6 +22,7 @@ from webapp.keys.middleware import key_of
 from webapp.lifecycle.admission import Limits
 from webapp.lifecycle.start import Arrival
 from webapp.limits.refusal import Refused
+from webapp.recordings.turns import NAME, NAME_IN_WORDS
 from webapp.registry.offered import NotOffered
 from webapp.requests.models import Request
 
@@ -58,6 +59,7 @@ def view(family: Family, **functions: Function) -> View:
         try:
             _check_method(request, list(functions))
             await sync_to_async(_check_key)(request)
+            _name_recording(request, parameters.pop("recording", None))
             with acting(user_id(request)):
                 response = await functions[request.method or ""](request, **parameters)
             limits: Limits = getattr(response, "limits", ())
@@ -92,6 +94,13 @@ def _check_key(request: HttpRequest) -> None:
         raise ApiError(401, not_signed_in().code, "Send an API key as `Authorization: Bearer …` or `x-api-key: …`.")
 
 
+def _name_recording(request: HttpRequest, name: str | None) -> None:
+    """Note the recording that the address names. Raises ApiError."""
+    if name is not None and not NAME.fullmatch(name):
+        raise ApiError(400, "invalid", f"{NAME_IN_WORDS}.")
+    request.recording = name  # type: ignore[attr-defined]  # for the request's Arrival
+
+
 def _refused(family: Family, error: Exception, request_id: str) -> HttpResponse:
     refusal = _refusal_of(error)
     if refusal is None:
@@ -111,7 +120,11 @@ def _refusal_of(error: Exception) -> ApiError | None:
 def arrival_of(http: HttpRequest, timing: ServerTiming, surface: str) -> Arrival:
     version = getattr(http, "scope", {}).get("http_version")
     return Arrival(
-        received_unix_us=timing.received_unix_us, surface=surface, http_version=version, api_key=key_of(http)
+        received_unix_us=timing.received_unix_us,
+        surface=surface,
+        http_version=version,
+        api_key=key_of(http),
+        recording=getattr(http, "recording", None),
     )
 
 

@@ -12,19 +12,20 @@ from webapp.api.anthropic.urls import ANTHROPIC
 from webapp.api.families.family import Family
 from webapp.api.openai.urls import OPENAI
 from webapp.gateway.errors import ApiError, not_found
+from webapp.gateway.families import FAMILIES, is_of_family, without_recording
 
-_BELOW, _MESSAGES = "/v1/", "/v1/messages"
+_MESSAGES = f"{FAMILIES}messages"
 _VERSION = "anthropic-version"
 
 
 def family_of(path: str, headers: Mapping[str, str]) -> Family:
     """Return the family whose client asks: each client of Anthropic's sends its version."""
-    return ANTHROPIC if path.startswith(_MESSAGES) or _VERSION in headers else OPENAI
+    return ANTHROPIC if without_recording(path).startswith(_MESSAGES) or _VERSION in headers else OPENAI
 
 
 def refused(path: str, headers: Mapping[str, str], refusal: ApiError) -> HttpResponse:
     """Return the answer to a refused request: in a family's form below /v1/, else in the site's own."""
-    if not path.startswith(_BELOW):
+    if not is_of_family(path):
         return refusal.response()
     family, request_id = family_of(path, headers), f"req_{uuid4().hex}"
     response = family.error_response(refusal, request_id)

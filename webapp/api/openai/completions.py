@@ -51,7 +51,7 @@ def plain_call_of(body: CompletionsBody) -> PlainCall:
     """Return the answers to all prompts, those of the first prompt first. Raises ApiError, UnknownModel."""
     _check(body)
     num_each = body.n or 1
-    prompts = _prompts(body)
+    prompts = prompts_of(body)
     if len(prompts) * num_each > MAX_ANSWERS:
         message = f"{len(prompts)} prompts with n = {num_each} are more than {MAX_ANSWERS} answers. Send several calls."
         raise ApiError(400, "invalid", message, "prompt")
@@ -98,7 +98,8 @@ def _settings(body: CompletionsBody) -> dict[str, Any]:
     }
 
 
-def _prompts(body: CompletionsBody) -> list[PlainInput]:
+def prompts_of(body: CompletionsBody) -> list[PlainInput]:
+    """Raises ApiError, UnknownModel."""
     given = body.prompt
     if isinstance(given, tuple) and given and all(_is_id(each) for each in given):
         return [_of_ids(body.model, list(given), "prompt")]

@@ -1,0 +1,51 @@
+"""The difference of a brought prompt from the one before it. Computes; knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from inference.protocol.events import AnyEvent, ContextCompared, PromptTokenized, RequestAccepted, Segment
+from inference.protocol.request import SamplingParams
+from webapp.api.bring.prompt import BroughtPrompt, place_of
+from webapp.api.bring.schema import BroughtChange, BroughtDifference, BroughtRemoval
+from webapp.bring.prefix import whole
+from webapp.context.compare import compare
+from webapp.lifecycle.packing import context_event
+
+
+def difference(now: BroughtPrompt, before: BroughtPrompt, block_size: int | None) -> BroughtDifference | None:
+    """None: the two have other tokenizers."""
+    compared = compare("", _events(now), _events(before), ())
+    return None if compared is None else _shown(compared, now.assembled.segments, block_size)
+
+
+def _events(prompt: BroughtPrompt) -> list[AnyEvent]:
+    tokenizer, made = prompt.served.tokenizer, prompt.assembled.prompt
+    model = prompt.brought.model
+    tokenized = PromptTokenized(
+        at=0,
+        tokenizer=tokenizer.name,
+        version=tokenizer.version,
+        ids=tuple(made.ids),
+        pieces=tuple(map(tokenizer.label, made.ids)),
+        duration_us=0,
+    )
+    accepted = RequestAccepted(
+        at=0, request_id="", surface="openai", model=model, params=SamplingParams(), accepted_unix_us=0
+    )
+    return [accepted, context_event(prompt.assembled, 0, 0), tokenized]
+
+
+def _shown(compared: ContextCompared, segments: tuple[Segment, ...], block_size: int | None) -> BroughtDifference:
+    common = compared.num_common_tokens
+    removed = [each for each in compared.removed if each.kind != "template"]
+    return BroughtDifference(
+        num_before=compared.num_prompt_tokens,
+        num_common=common,
+        num_reusable=None if block_size is None else whole(common, block_size),
+        part=next((index for index, each in enumerate(segments) if each.start <= common < each.end), None),
+        here=b"".join(compared.here).decode(errors="replace"),
+        there=b"".join(compared.there).decode(errors="replace"),
+        is_number=bool(compared.is_number),
+        added=[index for index in compared.added if segments[index].kind != "template"],
+        changed=[BroughtChange(each.index, each.num_tokens, each.text) for each in compared.changed],
+        removed=[BroughtRemoval(place_of(each.source), each.num_tokens, each.text) for each in removed],
+    )
