@@ -127,7 +127,27 @@ class StreamOptions(Shape):
     include_obfuscation: bool | None = None
 
 
-class ChatBody(Shape):
+class EngineSettings(Shape, kw_only=True):
+    """Settings of this engine that OpenAI's has not, by the names that other servers gave them."""
+
+    top_k: int | None = None
+    min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float | None = None
+    dry_multiplier: float | None = None
+    dry_base: float | None = None
+    dry_allowed_length: int | None = None
+    dry_penalty_last_n: int | None = None
+    dry_sequence_breakers: tuple[str, ...] | None = None
+    stop_token_ids: tuple[int, ...] | None = None
+
+
+def engine_settings(body: EngineSettings) -> dict[str, Any]:
+    """As fields of SamplingParams. None: the model's own value."""
+    return {name: getattr(body, name) for name in EngineSettings.__struct_fields__}
+
+
+class ChatBody(EngineSettings):
     """A chat completion's body. Fields that change nothing here are accepted and left alone."""
 
     model: str
@@ -169,7 +189,3 @@ class ChatBody(Shape):
     functions: Any = None
     function_call: Any = None
     moderation: Any = None
-    # Settings of this engine that OpenAI's has not, by the names that other servers gave them.
-    top_k: int | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None

@@ -1,6 +1,6 @@
 /** A call as text to copy: for a shell with curl, and for Python. The key stays in the reader's environment. */
 import { toJson, toPython, type Json } from "./json";
-import type { Call } from "./request-body";
+import { OWN_FIELDS, type Call } from "./request-body";
 
 export const KEY = "SIGHTGLASS_API_KEY";
 
@@ -17,9 +17,6 @@ export function curlOf({ api, path, body }: Call, address: string): string {
 /** One word of a POSIX shell. */
 export const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** Fields of this server, which the package of OpenAI does not know. */
-const EXTRA = ["top_k", "min_p", "repetition_penalty"];
-
 export function pythonOf(call: Call, address: string): string {
   if (call.api === "own") return ownPython(call, address);
   return call.api === "anthropic" ? anthropicPython(call, address) : openaiPython(call, address);
@@ -27,8 +24,8 @@ export function pythonOf(call: Call, address: string): string {
 
 function openaiPython({ path, body }: Call, address: string): string {
   const entries = Object.entries(body);
-  const extra = Object.fromEntries(entries.filter(([name]) => EXTRA.includes(name)));
-  const own = Object.fromEntries(entries.filter(([name]) => !EXTRA.includes(name)));
+  const extra = Object.fromEntries(entries.filter(([name]) => OWN_FIELDS.includes(name)));
+  const own = Object.fromEntries(entries.filter(([name]) => !OWN_FIELDS.includes(name)));
   const create = path === "/v1/completions" ? "completions" : "chat.completions";
   const shown = path === "/v1/completions" ? "text" : "message";
   return script(

@@ -61,4 +61,3 @@ export function textBlock({ text, breakpoint }: Segment): Json {
 }
 
 export const cacheControl = (ttl: string): Json => ({ type: "ephemeral", ttl });
-

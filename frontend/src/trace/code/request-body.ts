@@ -40,10 +40,7 @@ function lackingSettings({ accepted, isStepped }: TraceView): string[] {
     [isStepped, "a person's choice of tokens"],
     [params.regex !== null, "regex"],
     [params.banned_token_ids.length > 0, "banned tokens"],
-    [params.dry_multiplier !== 0, "DRY"],
-    [params.typical_p !== 1, "typical_p"],
-    [params.stop_token_ids.length > 0, "stop tokens"],
-    [!params.stop_on_repetition, "repetition allowed"],
+    [params.stop_on_repetition === false, "repetition allowed"],
     [params.temperature > 2, "a temperature above 2"],
     [params.max_tokens === 0, "an answer of no tokens"],
   ];
@@ -64,9 +61,23 @@ function ownCall(requestId: string | null, lacking: string[]): Copied {
   };
 }
 
-const isPlain = (segments: Segment[]) => segments.length === 1 && segments[0]!.source.startsWith("api:prompt");
+const isPlain = (segments: Segment[]) =>
+  segments.length === 1 && segments[0]!.source.startsWith("api:prompt");
 
-const NOT_OF_OPENAI = "top_k, min_p and repetition_penalty are fields of this server beside OpenAI's.";
+/** Fields of this server, which OpenAI's package does not know. */
+export const OWN_FIELDS = [
+  "top_k",
+  "min_p",
+  "typical_p",
+  "repetition_penalty",
+  "dry_multiplier",
+  "dry_base",
+  "dry_allowed_length",
+  "dry_penalty_last_n",
+  "dry_sequence_breakers",
+  "stop_token_ids",
+];
+const NOT_OF_OPENAI = "Fields that OpenAI's own API lacks, such as top_k, are this server's.";
 
 function chatCall(model: string, params: SamplingParams, segments: Segment[]): Call {
   const tools = declaredIn(segments);
@@ -104,14 +115,29 @@ function openaiSettings(params: SamplingParams): { [name: string]: Json } {
     top_p: params.top_p,
     top_k: params.top_k,
     min_p: params.min_p,
+    typical_p: params.typical_p,
     repetition_penalty: params.repetition_penalty,
+    ...drySettings(params),
     frequency_penalty: params.frequency_penalty,
     presence_penalty: params.presence_penalty,
     ...(params.logit_bias.length > 0 && {
       logit_bias: Object.fromEntries(params.logit_bias.map(({ id, bias }) => [String(id), bias])),
     }),
     ...(params.stop.length > 0 && { stop: params.stop }),
+    ...(params.stop_token_ids.length > 0 && { stop_token_ids: params.stop_token_ids }),
     ...(params.seed !== null && { seed: params.seed }),
+  };
+}
+
+/** Traces from before DRY have none. */
+function drySettings(params: SamplingParams): { [name: string]: Json } {
+  if (!params.dry_multiplier) return { dry_multiplier: 0 };
+  return {
+    dry_multiplier: params.dry_multiplier,
+    dry_base: params.dry_base,
+    dry_allowed_length: params.dry_allowed_length,
+    dry_penalty_last_n: params.dry_penalty_last_n,
+    dry_sequence_breakers: params.dry_sequence_breakers,
   };
 }
 
