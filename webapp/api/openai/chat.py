@@ -32,7 +32,7 @@ def call_of(body: ChatBody) -> Call:
         params = settings_of(body.model, _settings(body, tools), body.n or 1)
     except ApiError as error:
         raise renamed(error) from None
-    return Call(body.model, messages, params)
+    return Call(body.model, messages, params, cache_hint=body.prompt_cache_key or "")
 
 
 def renamed(error: ApiError, names: Mapping[str, str] = _NAMES) -> ApiError:

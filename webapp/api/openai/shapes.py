@@ -127,6 +127,10 @@ class StreamOptions(Shape):
     include_obfuscation: bool | None = None
 
 
+Retention = Literal["in_memory", "in-memory", "24h"]
+"""The longest time for which the client lets a prompt's beginning be kept. Here it is kept in memory alone."""
+
+
 class EngineSettings(Shape, kw_only=True):
     """Settings of this engine that OpenAI's has not, by the names that other servers gave them."""
 
@@ -170,11 +174,11 @@ class ChatBody(EngineSettings):
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool | None = None
     response_format: TextForm | JsonForm | SchemaForm | None = None
+    prompt_cache_key: str | None = None
     # Accepted, without an effect here.
     user: str | None = None
     safety_identifier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_retention: str | None = None
+    prompt_cache_retention: Retention | None = None
     prompt_cache_options: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     store: bool | None = None
