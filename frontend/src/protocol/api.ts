@@ -1436,7 +1436,7 @@ export interface Preview {
 export interface Price {
   currency: string;
   version: string;
-  /** Tokens not known to be cached cost the full price. */
+  /** Tokens not known to be cached cost the full price, and that of a write before a breakpoint of the chat. */
   prompt_nano: number;
   /** Cost of the longest answer. */
   most_answer_nano: number;
@@ -1494,6 +1494,12 @@ export interface PricesBody {
   /** A code of three letters, such as USD. It is that of all kinds. */
   currency: string;
   unit_nano: KindAmounts;
+}
+
+/** One model. */
+export interface PricesOf {
+  /** Empty: the default model. */
+  model?: string;
 }
 
 /** Prices of one model from a day of UTC on. */
@@ -2579,7 +2585,7 @@ export interface Operations {
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };
   "DELETE /api/presets/{preset_id}": { answer: void; };
-  "GET /api/learn/prices": { answer: Prices; };
+  "GET /api/learn/prices": { query: PricesOf; answer: Prices; };
   "POST /api/learn/chat": { body: ChatBody; answer: PackedChat; };
   "POST /api/learn/gateway": { body: Rehearsal; answer: Limits; };
   "POST /api/learn/checks": { body: CheckBody; answer: TextChecks | Waiting; };
