@@ -29,7 +29,9 @@ app = make_app(
 app.conf.update(CELERY_DB_REUSE_MAX=sys.maxsize)
 set_up_log(settings.ENVIRONMENT.log_format)
 set_up_worker()
-app.autodiscover_tasks(["webapp.lifecycle", "webapp.checks", "webapp.learn", "webapp.reruns", "webapp.privacy"])
+app.autodiscover_tasks(
+    ["webapp.lifecycle", "webapp.checks", "webapp.learn", "webapp.reruns", "webapp.privacy", "webapp.repricing"]
+)
 
 
 @task_prerun.connect

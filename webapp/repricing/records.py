@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -28,7 +29,7 @@ class Read:
     begun_s: float
     """When its prompt was looked up, in seconds since the epoch."""
     ended_s: float
-    ids: tuple[int, ...]
+    ids: Sequence[int]
     """All tokens: the prompt, then the answer."""
     num_read: int
     """Tokens that were read: the prompt, and an answer that a fork took over."""

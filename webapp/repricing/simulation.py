@@ -91,16 +91,23 @@ def _with_ttl(num_tokens: int, wanted: Ttl, sent: KeptTTL) -> CacheMark:
     return CacheMark(num_tokens=num_tokens, ttl=wanted if wanted in ("5m", "1h") else sent)
 
 
-def simulate(reads: Sequence[Read], scenario: Scenario, keeps_unpromised: bool) -> Iterator[Usage]:
-    """Yield the tokens of each request by price. reads: in the order of begun_s."""
-    cache = _Cache(keeps_unpromised)
-    writing: list[tuple[float, int, Read]] = []
-    """Answers that are being written: their blocks can be found once they have ended."""
-    for number, read in enumerate(reads):
-        while writing and writing[0][0] <= read.begun_s:
-            _keep_answer(cache, heappop(writing)[2])
-        yield _read(cache, read, marks_of(read, scenario))
-        heappush(writing, (read.ended_s, number, read))
+class Simulation:
+    """One cache that reads requests in the order in which they came."""
+
+    def __init__(self, scenario: Scenario, keeps_unpromised: bool) -> None:
+        self._scenario = scenario
+        self._cache = _Cache(keeps_unpromised)
+        self._num_read = 0
+        self._writing: list[tuple[float, int, Read]] = []
+        """Answers that are being written: their blocks can be found once they have ended."""
+
+    def read(self, read: Read) -> Usage:
+        """Return the request's tokens by price."""
+        while self._writing and self._writing[0][0] <= read.begun_s:
+            _keep_answer(self._cache, heappop(self._writing)[2])
+        self._num_read += 1
+        heappush(self._writing, (read.ended_s, self._num_read, read))
+        return _read(self._cache, read, marks_of(read, self._scenario))
 
 
 def _read(cache: _Cache, read: Read, marks: tuple[CacheMark, ...]) -> Usage:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inference.protocol.request import CacheMark, Usage
 from webapp.repricing.records import Group, Read
-from webapp.repricing.simulation import Scenario, simulate
+from webapp.repricing.simulation import Scenario, Simulation
 
 ALICE, BOB = Group("small", 1, None), Group("small", 2, None)
 SIZE = 4
@@ -39,7 +39,8 @@ def read(prompt: str, at_s: float, answer: str = "", group: Group = ALICE, num_f
 
 
 def run(reads: list[Read], keeps_unpromised: bool = False, **scenario: str) -> list[Usage]:
-    return list(simulate(reads, Scenario(**scenario), keeps_unpromised))  # type: ignore[arg-type]
+    simulation = Simulation(Scenario(**scenario), keeps_unpromised)  # type: ignore[arg-type]
+    return [simulation.read(each) for each in reads]
 
 
 MINUTE = 60.0
