@@ -14,6 +14,7 @@ export type Route =
   | { page: "usage"; group: number | null; query: string }
   | { page: "account" }
   | { page: "connect" }
+  | { page: "reprice" }
   | { page: "wall" }
   | { page: "desk"; entry: DeskPage; rest: string; query: string }
   | { page: "unknown" };
@@ -38,6 +39,7 @@ export function routeOf(address: string): Route {
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
   if (first === "account" && !id) return { page: "account" };
+  if (first === "usage" && id === "reprice" && !rest.some(Boolean)) return { page: "reprice" };
   if (first === "connect" && !id) return { page: "connect" };
   if (first === "usage" && !id) return { page: "usage", group: null, query };
   if (first === "learn") return { page: "learn", exhibit: id || null };
