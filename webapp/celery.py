@@ -30,7 +30,15 @@ app.conf.update(CELERY_DB_REUSE_MAX=sys.maxsize)
 set_up_log(settings.ENVIRONMENT.log_format)
 set_up_worker()
 app.autodiscover_tasks(
-    ["webapp.lifecycle", "webapp.checks", "webapp.learn", "webapp.reruns", "webapp.batches", "webapp.privacy"]
+    [
+        "webapp.lifecycle",
+        "webapp.checks",
+        "webapp.learn",
+        "webapp.reruns",
+        "webapp.batches",
+        "webapp.privacy",
+        "webapp.repricing",
+    ]
 )
 
 

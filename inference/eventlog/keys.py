@@ -62,6 +62,12 @@ def recent_workers_key(principal: str, model: str) -> str:
     return f"{PREFIX}recent:{model}:{principal}"
 
 
+def hinted_worker_key(principal: str, model: str, hint: str) -> str:
+    """Text: the worker that this principal's last request with the same routing hint was placed on. Expires."""
+    digest = hashlib.sha256(hint.encode(errors="surrogatepass")).hexdigest()
+    return f"{PREFIX}hinted:{model}:{principal}:{digest}"
+
+
 def worker_key(name: str) -> str:
     """Hash: state, progress, message of one inference worker; expires without its heartbeat."""
     return f"{PREFIX}worker:{name}"

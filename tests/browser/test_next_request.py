@@ -73,7 +73,8 @@ def test_what_is_told_is_what_is_sent_and_found_in_the_cache(page: Page, base: s
     request = sent.value.json()["assistant_message"]["request_id"]
     expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
     usage = page.request.get(f"{base}/api/requests/{request}").json()["usage"]
-    assert (usage["uncached_input"] + usage["cache_read"], usage["cache_read"]) == (num_prompt, num_cached)
+    num_read = sum(usage[kind] for kind in ("uncached_input", "cache_read", "cache_write_5m"))
+    assert (num_read, usage["cache_read"]) == (num_prompt, num_cached)
 
 
 def test_it_follows_the_draft_and_is_opened_by_keys(page: Page, base: str) -> None:

@@ -58,7 +58,7 @@ def check_whole(site: Processes, request_id: str, frames: list[dict[str, Any]], 
     (finished,), (bill,) = of(events, "generation.finished"), of(events, "bill.posted")
     (whole,) = of(expected, "generation.finished")
     for usage in (finished["usage"], whole["usage"]):
-        usage["input"] = usage["uncached_input"] + usage["cache_read"]
+        usage["input"] = usage["uncached_input"] + usage["cache_read"] + usage["cache_write_5m"]
     assert [finished["usage"][kind] for kind in ("input", "output")] == [
         whole["usage"][kind] for kind in ("input", "output")
     ]

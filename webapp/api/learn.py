@@ -23,7 +23,7 @@ from webapp.gateway.answer import Answer
 from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.operation import answers
-from webapp.gateway.structs import Body, Result
+from webapp.gateway.structs import Body, Query, Result
 from webapp.gateway.timing import ServerTiming
 from webapp.learn.chat import ChatBody, PackedChat, packed
 from webapp.learn.tasks import check_key
@@ -64,9 +64,16 @@ class Prices(Result):
     prices: UnitPrices | None
 
 
-def show_prices(request: HttpRequest) -> Prices:
-    """Show today's price of each kind of token."""
-    found = prices_in_force(default_id(), timezone.now().date())
+class PricesOf(Query):
+    """One model."""
+
+    model: str = ""
+    """Empty: the default model."""
+
+
+def show_prices(request: HttpRequest, query: PricesOf) -> Prices:
+    """Show today's price of each kind of token of one model."""
+    found = prices_in_force(query.model or default_id(), timezone.now().date())
     if found is None:
         return Prices(prices=None)
     unit_prices = KindPrices(**found.unit_nano)

@@ -33,10 +33,13 @@ class Call:
     """One for each answer."""
     may_drop: bool = False
     """The client lets the oldest turns be dropped where the prompt does not fit."""
+    cache_hint: str = ""
+    """The client's own word for calls that begin alike."""
 
     @property
     def inputs(self) -> tuple[RequestInput, ...]:
-        return (MessagesInput(self.messages, is_given=True, may_drop=self.may_drop),) * len(self.params)
+        given = MessagesInput(self.messages, is_given=True, may_drop=self.may_drop, cache_hint=self.cache_hint)
+        return (given,) * len(self.params)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Price(Result):
     currency: str
     version: str
     prompt_nano: int
-    """Tokens not known to be cached cost the full price."""
+    """Tokens not known to be cached cost the full price, and that of a write before a breakpoint of the chat."""
     most_answer_nano: int
     """Cost of the longest answer."""
 
@@ -122,7 +122,7 @@ def _shown(draft: Draft, assembled: Assembled, cached: int | None) -> Preview:
         segments=tuple(map(_excerpt, assembled.segments)),
         dropped=context.dropped,
         num_cached_tokens=cached,
-        price=_price(draft.conversation.model, num_prompt, cached or 0, num_output),
+        price=_price(draft.conversation.model, _reading(assembled, cached or 0), num_output),
         wait=_wait(draft.conversation, served(draft.conversation.model).tokenizer.version),
     )
 
@@ -131,15 +131,23 @@ def _excerpt(segment: Segment) -> Segment:
     return msgspec.structs.replace(segment, text=segment.text[:_EXCERPT_CHARS])
 
 
-def _price(model: str, num_prompt: int, cached: int, num_output: int) -> Price | None:
-    """Cost by today's prices; None: the model is unpriced. Tokens not known to be cached cost the full price."""
+def _reading(assembled: Assembled, cached: int) -> Usage:
+    """The prompt's tokens by price. Those before a breakpoint that are not known to be cached are to be written."""
+    end = max((each.end for each in assembled.segments if each.breakpoint is not None), default=0)
+    written = max(0, end - cached)
+    num_left = len(assembled.prompt.ids) - cached - written
+    return Usage(uncached_input=num_left, cache_read=cached, cache_write_5m=written)
+
+
+def _price(model: str, reading: Usage, num_output: int) -> Price | None:
+    """Cost by today's prices; None: the model is unpriced."""
     found = prices_in_force(model, timezone.now().date())
     if found is None:
         return None
     return Price(
         currency=found.currency,
         version=found.version,
-        prompt_nano=amount(Usage(uncached_input=num_prompt - cached, cache_read=cached), found),
+        prompt_nano=amount(reading, found),
         most_answer_nano=amount(Usage(output=num_output), found),
     )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted
-from inference.protocol.request import SamplingParams
+from inference.protocol.request import KeptTTL, SamplingParams
 from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
@@ -21,6 +21,8 @@ from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
 
+_TTL: KeptTTL = "5m"
+"""Time for which a chat's beginning is kept after its last use: a reader answers within minutes, or much later."""
 _TITLE_CHARS = 60
 _REQUEST_TITLE_CHARS = 200
 
@@ -156,7 +158,7 @@ def messages_for(conversation: Conversation, question: Message) -> Messages:
     path = path_to(question, conversation.tree() if question.parent_id else [])
     if open_answer(path) is not None:
         raise AnswerOpen
-    return messages_of(conversation, path)
+    return kept(messages_of(conversation, path))
 
 
 def messages_of(conversation: Conversation, path: list[Message]) -> Messages:
@@ -165,6 +167,16 @@ def messages_of(conversation: Conversation, path: list[Message]) -> Messages:
     if not conversation.system_prompt:
         return tuple(turns)
     return SourceMessage("system", conversation.system_prompt, "conversation:system"), *turns
+
+
+def kept(messages: Messages) -> Messages:
+    """The messages with breakpoints after the system prompt and after the history: the next message begins with both.
+
+    The answers' blocks are in the cache already, so only texts that are new to it are written at a price.
+    """
+    ends = {0, len(messages) - 2} if len(messages) > 1 else set()
+    marked = {end for end in ends if end or messages[0].role == "system"}
+    return tuple(replace(each, breakpoint=_TTL) if at in marked else each for at, each in enumerate(messages))
 
 
 @dataclass(frozen=True)

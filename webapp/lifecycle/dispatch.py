@@ -19,6 +19,7 @@ from webapp.celery import app
 from webapp.lifecycle.generation_request import generation_request, tokenizer_version
 from webapp.lifecycle.placement import is_served, place
 from webapp.requests import services
+from webapp.requests.input import cache_hint
 from webapp.requests.models import Request
 from webapp.requests.queues import GENERATION_EXPIRY_S, add_generate_queue, num_generations
 
@@ -46,7 +47,7 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark)
     """
     at = RequestClock(request.accepted_unix_us).at
     generation, version = generation_request(request, events), tokenizer_version(events)
-    worker = place(generation, version)
+    worker = place(generation, version, cache_hint(request.input))
     queue = worker_queue(worker) if worker else model_queue(request.model, version)
     depth = num_generations(queue)
     queued = GenerationQueued(at=at(), generation=generation.generation, attempt=request.attempt, queue_depth=depth)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inference.eventlog.keys import recent_workers_key
+from inference.eventlog.keys import hinted_worker_key, recent_workers_key
 from inference.protocol.failures import Failure
 from inference.protocol.request import GenerationRequest
 from webapp.lifecycle import cache_peek
@@ -19,23 +19,30 @@ _RECENT_EXPIRY_S = 3600
 """Longest time for which a prefix cache keeps a block at a client's wish."""
 
 
-def place(generation: GenerationRequest, tokenizer_version: str) -> str:
+def place(generation: GenerationRequest, tokenizer_version: str, hint: str = "") -> str:
     """Return the worker to send a generation to; empty: the queue that all workers of its model take from.
 
-    A single worker takes everything from that queue. Raises RedisError.
+    hint: a client's own word for requests that begin alike. The worker of the last such request of the same principal
+    is preferred. A single worker takes everything from that queue. Raises RedisError.
     """
     found = _candidates(generation.model, tokenizer_version)
     if len(found) < 2:
         return ""
     key = recent_workers_key(generation.principal, generation.model)
     recent: Any = client().lrange(key, 0, -1)
+    hinted = _hinted(generation, hint)
+    if hinted:
+        recent = [hinted, *recent]
     asked = worth_asking(found, recent)
     ids = generation.prompt_ids + generation.kept_ids
     cached = cache_peek.ask([each.name for each in asked], ids, generation.model, generation.principal)
-    chosen = choose([Candidate(*_figures(each), cached.get(each.name) or 0) for each in asked]) or choose(found)
+    known = [Candidate(*_figures(each), cached.get(each.name) or 0, each.name == hinted) for each in asked]
+    chosen = choose(known) or choose(found)
     if chosen is None:
         return ""
     _remember(key, chosen.name)
+    if hint:
+        client().set(_hint_key(generation, hint), chosen.name, ex=_RECENT_EXPIRY_S)
     return chosen.name
 
 
@@ -75,6 +82,16 @@ def _candidates(model: str, tokenizer_version: str) -> list[Candidate]:
     ready = _ready(model, tokenizer_version)
     loads = services.leases().loads(list(ready))
     return [Candidate(name, load, ready[name].num_places) for name, load in zip(ready, loads, strict=True)]
+
+
+def _hint_key(generation: GenerationRequest, hint: str) -> str:
+    return hinted_worker_key(generation.principal, generation.model, hint)
+
+
+def _hinted(generation: GenerationRequest, hint: str) -> str:
+    """Return the worker of the last request with the hint; empty: none is known."""
+    found: Any = client().get(_hint_key(generation, hint)) if hint else None
+    return found or ""
 
 
 def _figures(candidate: Candidate) -> tuple[str, int, int]:

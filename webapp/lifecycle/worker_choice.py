@@ -14,6 +14,8 @@ TOKENS_PER_REQUEST = 64
 
 `python -m benchmarks.placement` compares values.
 """
+HINT_TOKENS = 4 * TOKENS_PER_REQUEST
+"""Prompt tokens that a client's routing hint is worth: its worker is chosen unless it has four requests more."""
 _MOST_ASKED = 8
 """Workers that are asked for their cached tokens: the principal's last ones, and the least loaded."""
 NUM_RECENT = 4
@@ -29,12 +31,16 @@ class Candidate:
     num_places: int
     num_cached: int = 0
     """The prompt's tokens in its prefix cache."""
+    is_hinted: bool = False
+    """It served the last request with the same routing hint."""
 
 
 def choose(candidates: Sequence[Candidate], tokens_per_request: int = TOKENS_PER_REQUEST) -> Candidate | None:
     """Return the worker that can begin soonest; None: no worker has a free place."""
     free = [each for each in candidates if each.num_requests < each.num_places]
-    delays = {each: tokens_per_request * each.num_requests - each.num_cached for each in free}
+    delays = {
+        each: tokens_per_request * each.num_requests - each.num_cached - HINT_TOKENS * each.is_hinted for each in free
+    }
     return min(free, key=lambda each: (delays[each], each.num_requests, each.name), default=None)
 
 

@@ -29,6 +29,8 @@ class MessagesInput(msgspec.Struct, frozen=True, tag_field="kind", tag="messages
     """An API client sends all messages with each request: none has been checked before."""
     may_drop: bool = False
     """The client of given messages lets the oldest turns be dropped. Without it none is."""
+    cache_hint: str = ""
+    """The client's own word for requests that begin alike, so that one worker gets them."""
 
 
 class ForkInput(msgspec.Struct, frozen=True, tag_field="kind", tag="fork"):
@@ -63,6 +65,11 @@ class PlainInput(msgspec.Struct, frozen=True, tag_field="kind", tag="plain"):
 
 
 RequestInput = NoInput | MessagesInput | ForkInput | SavedInput | PlainInput
+
+
+def cache_hint(source: RequestInput) -> str:
+    """The client's word for requests that begin alike; empty: it gave none."""
+    return source.cache_hint if isinstance(source, MessagesInput) else ""
 
 
 def is_stepped(source: RequestInput) -> bool:

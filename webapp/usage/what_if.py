@@ -24,8 +24,8 @@ Question = Literal["no_cache", "prices_of", "factor", "ttl"]
 MAX_FACTOR = 1000
 _DECIMAL = re.compile(r"[0-9]{1,4}(?:[.,][0-9]{1,9})?")
 _NO_REPLAY = (
-    "Another time to live cannot be replayed. A trace records which blocks of its prompt were in the cache. "
-    "It records neither the blocks' hashes nor the moments at which other requests removed them."
+    "Counts of tokens do not tell it. The page Re-price simulates another time to live over saved prompts, and says "
+    "what it cannot know."
 )
 
 

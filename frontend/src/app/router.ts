@@ -17,6 +17,7 @@ export type Route =
   | { page: "bring" }
   | { page: "recordings" }
   | { page: "recording"; recording: number }
+  | { page: "reprice" }
   | { page: "wall" }
   | { page: "desk"; entry: DeskPage; rest: string; query: string }
   | { page: "unknown" };
@@ -41,6 +42,7 @@ export function routeOf(address: string): Route {
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
   if (first === "account" && !id) return { page: "account" };
+  if (first === "usage" && id === "reprice" && !rest.some(Boolean)) return { page: "reprice" };
   if (first === "connect" && !id) return { page: "connect" };
   if (first === "bring" && !id) return { page: "bring" };
   if (first === "recordings" && !id) return { page: "recordings" };

@@ -58,6 +58,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./prices/PricesPage.svelte"),
   },
   {
+    path: "/admin/reprice/",
+    label: "Re-price",
+    permission: "usage.view_usagerecord",
+    load: () => import("./reprice/AllReprice.svelte"),
+  },
+  {
     path: "/admin/alerts/",
     label: "Alerts",
     permission: "alerts.change_alertrule",

@@ -1612,7 +1612,7 @@ export interface Preview {
 export interface Price {
   currency: string;
   version: string;
-  /** Tokens not known to be cached cost the full price. */
+  /** Tokens not known to be cached cost the full price, and that of a write before a breakpoint of the chat. */
   prompt_nano: number;
   /** Cost of the longest answer. */
   most_answer_nano: number;
@@ -1684,6 +1684,12 @@ export interface PricesBody {
   /** A code of three letters, such as USD. It is that of all kinds. */
   currency: string;
   unit_nano: KindAmounts;
+}
+
+/** One model. */
+export interface PricesOf {
+  /** Empty: the default model. */
+  model?: string;
 }
 
 /** Prices of one model from a day of UTC on. */
@@ -1873,6 +1879,70 @@ export interface Rehearsal {
   n?: number;
   /** Requests of the same user that are assumed to be open. */
   num_open?: number;
+}
+
+/** Requests of one model and key, with names. */
+export interface RepricedRow {
+  model: string;
+  user_id: number;
+  /** null: they came with a sign-in, or the key was deleted. */
+  key_id: number | null;
+  /** Amounts of several currencies are never added up. */
+  currency: string;
+  /** Requests that are compared. */
+  num_requests: number;
+  /** As posted at the time. */
+  billed_nano: number;
+  /** Where the cache had kept every block without a promise. */
+  least_nano: number;
+  /** Where it had kept only those that it really kept. */
+  most_nano: number;
+  /** Tokens of `least_nano`. */
+  least: Usage;
+  /** Tokens of `most_nano`. */
+  most: Usage;
+  /** Requests that are not compared: no trace tells of their cache, or they have no price, or another currency. */
+  num_unknown: number;
+  /** What they were billed, in this currency. */
+  unknown_nano: number;
+  user: string;
+  /** Empty: they came with a sign-in, or the key was deleted. */
+  key: string;
+}
+
+/** A comparison as far as it is. */
+export interface Repricing {
+  state: "cancelled" | "done" | "failed" | "running" | "waiting";
+  num_done: number;
+  num_requests: number;
+  /** The dearest first; empty until it is done. */
+  rows: RepricedRow[];
+  /** Models with prices. */
+  models: string[];
+}
+
+/** A period, and what is imagined to have been otherwise. */
+export interface RepricingBody {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  zone?: string;
+  /** Empty: all models. */
+  model?: string;
+  /** Of all users, for operators; else one's own. */
+  is_of_all?: boolean;
+  /** Breakpoints: as sent; none; after the system prompt; there and after the history; after the whole prompt. */
+  placement?: "automatic" | "history" | "none" | "recorded" | "system";
+  /** Time for which breakpoints are kept: as sent, none, 5 minutes, or an hour. */
+  ttl?: "1h" | "5m" | "none" | "recorded";
+  /** The model whose prices all have; empty: each has its own, of today's list with its days. */
+  prices_of?: string;
+}
+
+/** A comparison that was begun. */
+export interface RepricingId {
+  id: string;
 }
 
 /** The reason why a request could not be answered. */
@@ -2858,6 +2928,9 @@ export interface Operations {
   "PATCH /api/alerts/rules/{rule_id}": { body: AlertRuleChange; answer: AlertRule; };
   "DELETE /api/alerts/rules/{rule_id}": { answer: void; };
   "POST /api/alerts/rules/{rule_id}/test": { answer: AlertDelivery; };
+  "POST /api/repricings": { body: RepricingBody; answer: RepricingId; };
+  "GET /api/repricings/{work_id}": { answer: Repricing; };
+  "DELETE /api/repricings/{work_id}": { answer: void; };
   "GET /api/usage/all/what-if": { query: WhatIfQuery; answer: WhatIf; };
   "GET /api/usage/all/users/{target_id}/models": { query: AllUsageQuery; answer: UserModels; };
   "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
@@ -2897,7 +2970,7 @@ export interface Operations {
   "GET /api/recordings/{recording_id}": { query: TurnsQuery; answer: Recording; };
   "PATCH /api/recordings/{recording_id}": { body: RecordingChange; answer: RecordingItem; };
   "DELETE /api/recordings/{recording_id}": { answer: void; };
-  "GET /api/learn/prices": { answer: Prices; };
+  "GET /api/learn/prices": { query: PricesOf; answer: Prices; };
   "POST /api/learn/chat": { body: ChatBody; answer: PackedChat; };
   "POST /api/learn/gateway": { body: Rehearsal; answer: Limits; };
   "POST /api/learn/checks": { body: CheckBody; answer: TextChecks | Waiting; };

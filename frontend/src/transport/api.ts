@@ -324,7 +324,8 @@ export const api = {
     user_id === null
       ? call("POST /api/account/erasure", { body: { name } })
       : call("POST /api/users/{user_id}/erasure", { path: { user_id }, body: { name } }),
-  prices: () => call("GET /api/learn/prices"),
+  /** Without a model: those of the default one. */
+  prices: (model = "") => call("GET /api/learn/prices", { query: query({ model }) }),
   savedTrace,
   othersTrace,
   /** With the texts of the turn before, which are read from its own trace. */

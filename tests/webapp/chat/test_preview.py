@@ -201,3 +201,19 @@ def test_the_price_is_that_of_today_and_the_wait_that_of_the_last_requests(alice
         "most_answer_nano": 50 * 7,
     }
     assert told["wait"] == {"num_queued": 3, "num_recent": 3, "first_text_us": 100_000}
+
+
+def test_the_price_counts_what_is_to_be_written_before_a_breakpoint(alice: Client) -> None:
+    Price.objects.all().delete()
+    for kind in KINDS:
+        nano = 9 if kind == "cache_write_5m" else 7
+        Price.objects.create(
+            model="smollm2-135m-instruct",
+            kind=kind,
+            unit_price_nano=nano,
+            currency="EUR",
+            effective_from=date(2020, 1, 1),
+        )
+    _, told = post(alice, "/api/conversations/preview", {"text": "Hello", "system_prompt": "Be brief."})
+    system = next(each["end"] for each in told["segments"] if each["kind"] == "system")
+    assert told["price"]["prompt_nano"] == told["num_prompt_tokens"] * 7 + system * 2

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 import redis
 from hypothesis import given
@@ -127,6 +128,31 @@ def test_the_worker_that_holds_the_prompt_is_chosen(redis_client: redis.Redis) -
     services.leases().grant("req_0", 1, LONG_S, "two")
     with answering(redis_client, {"one": 0, "two": 900}):
         assert place(generation(), VERSION) == "two"
+
+
+def test_calls_with_one_hint_prefer_the_worker_of_the_last(redis_client: redis.Redis) -> None:
+    announce(redis_client, "one", num_places="9")
+    announce(redis_client, "two", num_places="9")
+    services.leases().grant("req_0", 1, LONG_S, "one")
+    assert place(generation(), VERSION, "shelf") == "two"
+    for number in range(1, 5):
+        services.leases().grant(f"req_{number}", 1, LONG_S, "two")
+    assert place(generation(), VERSION, "shelf") == "two"
+    assert place(generation(), VERSION) == place(generation(), VERSION, "desk") == "one"
+    services.leases().grant("req_5", 1, LONG_S, "two")
+    services.leases().grant("req_6", 1, LONG_S, "two")
+    assert place(generation(), VERSION, "shelf") == "one", "four requests more outweigh the hint"
+
+
+def test_a_hint_of_another_principal_never_counts(redis_client: redis.Redis) -> None:
+    announce(redis_client, "one", num_places="9")
+    announce(redis_client, "two", num_places="9")
+    services.leases().grant("req_0", 1, LONG_S, "one")
+    assert place(generation(), VERSION, "shelf") == "two"
+    services.leases().grant("req_1", 1, LONG_S, "two")
+    services.leases().grant("req_2", 1, LONG_S, "two")
+    other = msgspec.structs.replace(generation(), principal="user:2")
+    assert place(other, VERSION, "shelf") == "one"
 
 
 @pytest.mark.parametrize(

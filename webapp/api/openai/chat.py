@@ -9,7 +9,7 @@ from typing import Any
 from inference.protocol.request import LogitBias
 from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.api.openai.messages import chat_messages
-from webapp.api.openai.shapes import ChatBody, JsonForm, NamedTool, SchemaForm, ToolDefinition
+from webapp.api.openai.shapes import ChatBody, JsonForm, NamedTool, SchemaForm, ToolDefinition, engine_settings
 from webapp.calls.call import Call
 from webapp.calls.settings import MAX_ANSWERS, settings_of
 from webapp.gateway.errors import ApiError
@@ -32,7 +32,7 @@ def call_of(body: ChatBody) -> Call:
         params = settings_of(body.model, _settings(body, tools), body.n or 1)
     except ApiError as error:
         raise renamed(error) from None
-    return Call(body.model, messages, params)
+    return Call(body.model, messages, params, cache_hint=body.prompt_cache_key or "")
 
 
 def renamed(error: ApiError, names: Mapping[str, str] = _NAMES) -> ApiError:
@@ -73,9 +73,7 @@ def _settings(body: ChatBody, tools: tuple[Tool, ...]) -> dict[str, Any]:
         "max_tokens": body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens,
         "temperature": body.temperature,
         "top_p": top_p,
-        "top_k": body.top_k,
-        "min_p": body.min_p,
-        "repetition_penalty": body.repetition_penalty,
+        **engine_settings(body),
         "frequency_penalty": body.frequency_penalty,
         "presence_penalty": body.presence_penalty,
         "logit_bias": biases(body.logit_bias),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webapp.api.openai.chat import biases, renamed
-from webapp.api.openai.shapes import Shape, StreamOptions
+from webapp.api.openai.shapes import EngineSettings, StreamOptions, engine_settings
 from webapp.calls.call import PlainCall
 from webapp.calls.messages import Said, messages_of
 from webapp.calls.settings import MAX_ANSWERS, settings_of
@@ -18,7 +18,7 @@ _DEFAULT_MAX_TOKENS = 16
 MAX_LOGPROBS = 5
 
 
-class CompletionsBody(Shape):
+class CompletionsBody(EngineSettings):
     """A completion's body."""
 
     model: str
@@ -41,10 +41,6 @@ class CompletionsBody(Shape):
     # What this server cannot do: refused by name.
     suffix: str | None = None
     best_of: int | None = None
-    # Settings of this engine that OpenAI's has not, by the names that other servers gave them.
-    top_k: int | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
 
 
 def plain_call_of(body: CompletionsBody) -> PlainCall:
@@ -87,9 +83,7 @@ def _settings(body: CompletionsBody) -> dict[str, Any]:
         "max_tokens": _DEFAULT_MAX_TOKENS if body.max_tokens is None else body.max_tokens,
         "temperature": body.temperature,
         "top_p": 1e-9 if body.top_p == 0 else body.top_p,
-        "top_k": body.top_k,
-        "min_p": body.min_p,
-        "repetition_penalty": body.repetition_penalty,
+        **engine_settings(body),
         "frequency_penalty": body.frequency_penalty,
         "presence_penalty": body.presence_penalty,
         "logit_bias": biases(body.logit_bias),

@@ -131,7 +131,31 @@ class StreamOptions(Shape):
     include_obfuscation: bool | None = None
 
 
-class ChatBody(Shape):
+Retention = Literal["in_memory", "in-memory", "24h"]
+"""The longest time for which the client lets a prompt's beginning be kept. Here it is kept in memory alone."""
+
+
+class EngineSettings(Shape, kw_only=True):
+    """Settings of this engine that OpenAI's has not, by the names that other servers gave them."""
+
+    top_k: int | None = None
+    min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float | None = None
+    dry_multiplier: float | None = None
+    dry_base: float | None = None
+    dry_allowed_length: int | None = None
+    dry_penalty_last_n: int | None = None
+    dry_sequence_breakers: tuple[str, ...] | None = None
+    stop_token_ids: tuple[int, ...] | None = None
+
+
+def engine_settings(body: EngineSettings) -> dict[str, Any]:
+    """As fields of SamplingParams. None: the model's own value."""
+    return {name: getattr(body, name) for name in EngineSettings.__struct_fields__}
+
+
+class ChatBody(EngineSettings):
     """A chat completion's body. Fields that change nothing here are accepted and left alone."""
 
     model: str
@@ -154,11 +178,11 @@ class ChatBody(Shape):
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     parallel_tool_calls: bool | None = None
     response_format: TextForm | JsonForm | SchemaForm | None = None
+    prompt_cache_key: str | None = None
     # Accepted, without an effect here.
     user: str | None = None
     safety_identifier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_retention: str | None = None
+    prompt_cache_retention: Retention | None = None
     prompt_cache_options: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     store: bool | None = None
@@ -173,7 +197,3 @@ class ChatBody(Shape):
     functions: Any = None
     function_call: Any = None
     moderation: Any = None
-    # Settings of this engine that OpenAI's has not, by the names that other servers gave them.
-    top_k: int | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None

@@ -1,7 +1,8 @@
 /** Repeated requests that share a long beginning, which is cached in different ways. Pure. */
 import type { Simulation, SimulationRequest } from "../../protocol/events";
 import type { UnitPrices } from "../../protocol/api";
-import { costOf, summed } from "../cost";
+import { costOf } from "../../trace/usage";
+import { summed } from "../cost";
 
 export interface Plan {
   /** Tokens that all requests begin with. */

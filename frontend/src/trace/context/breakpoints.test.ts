@@ -33,3 +33,49 @@ it("waits for what is not written yet", () => {
 it("has none where the client set none", () => {
   expect(breakpointsOf(foldAll([LOOKED_UP]))).toEqual([]);
 });
+
+const BILL = {
+  type: "bill.posted",
+  at: 9000,
+  currency: "USD",
+  lines: [
+    { kind: "uncached_input", num_tokens: 6, unit_price_nano: 100_000 },
+    { kind: "cache_read", num_tokens: 32, unit_price_nano: 10_000 },
+  ],
+} as unknown as AnyEvent;
+const PROMPT = {
+  type: "prompt.tokenized",
+  generation: 0,
+  at: 1,
+  ids: Array.from({ length: 80 }, (_, id) => id),
+  pieces: [],
+  special: [],
+} as unknown as AnyEvent;
+
+it("says what a found part saved, in money and in time of reading", () => {
+  const view = foldAll([{ ...LOOKED_UP, marks, num_cached_tokens: 32, saved_us: 40_000 }, stored, BILL]);
+  expect(breakpointsOf(view)[1]!.saved).toBe("Saved $0.00288 and about 40\u00a0ms of reading.");
+  expect(breakpointsOf(view)[0]!.saved).toBe("");
+});
+
+it("says why a breakpoint missed", () => {
+  const why = (absence: "expired" | "evicted", numCommon: number) => {
+    const compared = {
+      type: "context.compared",
+      at: 8,
+      num_prompt_tokens: 80,
+      num_answer_tokens: 4,
+      num_common_tokens: numCommon,
+      here: [],
+      there: [],
+      added: [],
+      changed: [],
+      removed: [],
+    } as unknown as AnyEvent;
+    const looked = { ...LOOKED_UP, marks, num_cached_tokens: 32, absence };
+    return breakpointsOf(foldAll([PROMPT, looked, stored, compared])).map((each) => each.why);
+  };
+  expect(why("expired", 60)).toEqual(["", "", "Token 61 differs from the turn before."]);
+  expect(why("expired", 75)[2]).toBe("Its blocks were kept, and their time to live ran out.");
+  expect(why("evicted", 75)[2]).toBe("Its blocks were kept, and made room for others.");
+});

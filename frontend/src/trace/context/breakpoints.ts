@@ -1,6 +1,7 @@
 /** The breakpoints of a prompt: up to where the client wants it kept, and what the cache did with each. */
 import type { CacheMark } from "../../protocol/events";
-import { counted } from "../format";
+import { count, counted, money, roughly } from "../format";
+import { missOf, segmentAt } from "./misses";
 import type { TraceView } from "../view";
 
 export interface Breakpoint {
@@ -8,6 +9,10 @@ export interface Breakpoint {
   /** found: all whole blocks before it were in the cache. written: this request wrote the rest. */
   state: "found" | "written" | "short" | "waiting" | "not kept";
   sentence: string;
+  /** What its found part saved; empty where nothing was found, or before the bill. */
+  saved: string;
+  /** The reason why blocks before it were not found; empty where all were, or it is not known yet. */
+  why: string;
 }
 
 const KEPT = { "5m": "5 minutes", "1h": "1 hour" };
@@ -26,6 +31,8 @@ function breakpointOf(view: TraceView, mark: CacheMark): Breakpoint {
     mark,
     state,
     sentence: `${where}: ${what}`,
+    saved: savedWords(view, numFound * size),
+    why: numFound < whole ? whyMissed(view, mark) : "",
   });
   if (whole === 0) return as("short", `too short to keep. The cache keeps whole blocks of ${size} tokens.`);
   if (numFound === whole)
@@ -39,4 +46,32 @@ function breakpointOf(view: TraceView, mark: CacheMark): Breakpoint {
     return as("written", `${found}${counted(numWritten * size, "token")} were written for later requests.`);
   if (view.tokens.length || view.finished) return as("not kept", `${found}nothing new was kept.`);
   return as("waiting", `${found}the rest is being read.`);
+}
+
+/** The price of the found tokens computed anew, minus that of reading them; and their part of the time saved. */
+function savedWords({ cache, bill }: TraceView, numFound: number): string {
+  if (!numFound || !bill) return "";
+  const unit = (kind: string) => bill.lines.find((line) => line.kind === kind)?.unit_price_nano;
+  const [full, read] = [unit("uncached_input"), unit("cache_read")];
+  const nano = full === undefined || read === undefined ? null : numFound * (full - read);
+  const part = Math.min(1, numFound / cache!.num_cached_tokens);
+  const saved = [
+    nano === null ? null : money(nano, bill.currency),
+    cache!.saved_us ? `about ${roughly(cache!.saved_us * part)} of reading` : null,
+  ].filter((each) => each !== null);
+  return saved.length ? `Saved ${saved.join(" and ")}.` : "";
+}
+
+/** Names the first difference where it stands before the breakpoint, else the engine's reason. */
+function whyMissed(view: TraceView, { num_tokens }: CacheMark): string {
+  const { compared, cache } = view;
+  const position = compared?.num_common_tokens ?? null;
+  const isChanged = position !== null && position < num_tokens && position < compared!.num_prompt_tokens;
+  if (isChanged) {
+    const segment = segmentAt(view, position);
+    return `Token ${count(position + 1)} differs from the turn before${segment ? `, in the ${segment.kind} segment` : ""}.`;
+  }
+  if (cache!.absence === "expired") return "Its blocks were kept, and their time to live ran out.";
+  if (cache!.absence === "evicted") return "Its blocks were kept, and made room for others.";
+  return missOf(view)?.sentence ?? "";
 }

@@ -1,6 +1,8 @@
 /** The line below an answer: its state and figures, from its trace or from the figures saved with the message. */
-import type { SafetyChecked } from "../../protocol/events";
-import { count, counted, duration, seconds } from "../format";
+import type { UnitPrices } from "../../protocol/api";
+import type { BillPosted, SafetyChecked } from "../../protocol/events";
+import { count, counted, duration, money, seconds } from "../format";
+import { runningNano, savedBy } from "../running-cost";
 import { endOf, endOfMessage, type Ending, type SavedAnswer, type Outcome } from "../outcome";
 import { isTakenOver } from "../take-overs";
 import { categoryWords } from "./safety-words";
@@ -28,8 +30,14 @@ const WRITING = "writing";
 const NO_ROOM = "cut: no room left";
 const ALL_WITHHELD = "withheld";
 
-/** silentS: seconds without an event of an answer that is being written; null: events come. */
-export function summaryOfTrace(view: TraceView, silentS: number | null = null): Summary {
+/** silentS: seconds without an event of an answer that is being written; null: events come.
+ *
+ * prices: of the model today; null: they are not known, and the running cost is left out. */
+export function summaryOfTrace(
+  view: TraceView,
+  silentS: number | null = null,
+  prices: UnitPrices | null = null,
+): Summary {
   const num = allTokens(view).length;
   const speed = tokensPerSecond(view);
   const waited = waitedForChoice(view, 0, view.at);
@@ -43,7 +51,27 @@ export function summaryOfTrace(view: TraceView, silentS: number | null = null): 
     speed !== null && `${speed.toFixed(0)} tokens/s`,
     waited > 0 && `waited ${duration(waited)} for your choice`,
     flagged(view),
+    costWords(view, prices),
+    view.bill && cacheWords(view.bill),
   ]);
+}
+
+/** The cost so far, and at the end that of the bill. */
+function costWords(view: TraceView, prices: UnitPrices | null): string | null {
+  const { bill } = view;
+  if (bill) return bill.lines.length ? money(bill.total_nano, bill.currency) : null;
+  const nano = prices && runningNano(view, prices);
+  return nano === null ? null : `${money(nano, prices!.currency)} so far`;
+}
+
+/** What the cache did for this answer, in the bill's own figures. */
+export function cacheWords(bill: BillPosted): string | null {
+  const saving = savedBy(bill);
+  if (!saving?.numRead) return null;
+  const read = `${counted(saving.numRead, "token")} from the cache`;
+  if (!saving.nano) return read;
+  const amount = money(Math.abs(saving.nano), bill.currency);
+  return saving.nano > 0 ? `${read} saved ${amount}` : `${read}, but writing to it cost ${amount} more`;
 }
 
 const firstTextAfter = (us: number | null) => us !== null && `${seconds(us)} to first text`;

@@ -53,7 +53,8 @@ def call_of(body: ResponseBody, user_id: int, key: ApiKey | None = None) -> Call
         params = settings_of(body.model, _settings(body, tools))
     except ApiError as error:
         raise renamed(error, _NAMES) from None
-    return Call(body.model, messages, params, may_drop=body.truncation == "auto")
+    may_drop, hint = body.truncation == "auto", body.prompt_cache_key or ""
+    return Call(body.model, messages, params, may_drop=may_drop, cache_hint=hint)
 
 
 def messages_for(body: ResponseBody, user_id: int, key: ApiKey | None = None) -> Messages:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from webapp.api.openai.shapes import JsonForm, Shape, TextForm
+from webapp.api.openai.shapes import JsonForm, Retention, Shape, TextForm
 
 
 class TextFormatSchema(Shape, tag="json_schema"):
@@ -40,11 +40,11 @@ class ResponseBody(Shape):
     stream: bool | None = None
     metadata: dict[str, str] | None = None
     truncation: Literal["auto", "disabled"] | None = None
+    prompt_cache_key: str | None = None
     # Accepted, without an effect here.
     user: str | None = None
     safety_identifier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_retention: str | None = None
+    prompt_cache_retention: Retention | None = None
     prompt_cache_options: dict[str, Any] | None = None
     service_tier: str | None = None
     reasoning: dict[str, Any] | None = None

@@ -1,0 +1,233 @@
+// @vitest-environment node
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AnyEvent, SamplingParams, Segment } from "../../protocol/events";
+import { PARAMS, foldAll } from "../fixtures";
+import { curlOf, pythonOf } from "./copied";
+import { Raw, toJson } from "./json";
+import { callOf, type Call } from "./request-body";
+
+const GOLDEN = new URL("../../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
+const ADDRESS = "http://127.0.0.1:8000";
+
+const eventsOf = (name: string) =>
+  (
+    JSON.parse(readFileSync(join(GOLDEN, name), "utf8")) as { frames: { events: AnyEvent[] }[] }
+  ).frames.flatMap(({ events }) => events);
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "copied-"));
+  // In curl's place: tells its words, one a line as JSON would be too much of a shell, and its input.
+  writeFileSync(
+    join(folder, "curl"),
+    `#!/bin/sh\nprintf '%s\\0' "$@" > "${folder}/words"\ncat > "${folder}/body"\n`,
+    {
+      mode: 0o755,
+    },
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function runShell(text: string): { words: string[]; body: string } {
+  const env = { PATH: `${folder}:${process.env.PATH}`, SIGHTGLASS_API_KEY: "sg-key", HOME: folder };
+  const done = spawnSync("sh", { input: text, env, cwd: folder });
+  expect(done.status, done.stderr.toString()).toBe(0);
+  const words = readFileSync(join(folder, "words"), "utf8").split("\0").slice(0, -1);
+  return { words, body: readFileSync(join(folder, "body"), "utf8") };
+}
+
+const segment = (given: Partial<Segment>): Segment => ({
+  kind: "user",
+  role: "user",
+  start: 0,
+  end: 1,
+  source: "api:messages[0]",
+  text: "",
+  breakpoint: null,
+  ...given,
+});
+const TEMPLATE = segment({ kind: "template", role: "", source: "template", text: "<|im_end|>\n" });
+
+function viewOf(segments: Segment[], surface = "openai", params: Partial<SamplingParams> = {}) {
+  return foldAll([
+    { type: "request.accepted", at: 0, surface, model: "m", params: { ...PARAMS, ...params } },
+    { type: "context.assembled", at: 1, generation: 0, segments, dropped: [], window: 100 },
+    { type: "prompt.tokenized", at: 2, generation: 0, ids: [7, 8], pieces: ["YQ==", "Yg=="], special: [] },
+  ] as unknown as AnyEvent[]);
+}
+
+const called = (segments: Segment[], surface = "openai", params: Partial<SamplingParams> = {}) =>
+  callOf(viewOf(segments, surface, params), "req_1") as Call;
+
+const bodyOf = (call: Call) => JSON.parse(toJson(call.body)) as Record<string, unknown>;
+
+const HOSTILE = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.constantFrom(
+    "\nJSON\nrm -rf /\n",
+    "'; touch pwned; '",
+    "$(touch pwned) `touch pwned` ${HOME} !! \\",
+    "\u202e\u2028\u0000\u001b[201~\u009b",
+    "JSON",
+  ),
+);
+
+describe("the text for a shell", () => {
+  it("sends exactly the body, whatever is in the messages", () => {
+    fc.assert(
+      fc.property(fc.array(HOSTILE, { minLength: 1, maxLength: 4 }), HOSTILE, (texts, stop) => {
+        const segments = texts.flatMap((text) => [TEMPLATE, segment({ text })]);
+        const call = called(segments, "openai", { stop: [stop] });
+        const text = curlOf(call, ADDRESS);
+        const { words, body } = runShell(text);
+        expect(JSON.parse(body)).toEqual(bodyOf(call));
+        expect((bodyOf(call).messages as { content: string }[]).map(({ content }) => content)).toEqual(texts);
+        expect(words).toContain("Authorization: Bearer sg-key");
+        expect(words).toContain(`${ADDRESS}/v1/chat/completions`);
+        expect(text).not.toContain("sg-key");
+        expect(existsSync(join(folder, "pwned"))).toBe(false);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("has no character that a terminal or a history obeys", () => {
+    fc.assert(
+      fc.property(HOSTILE, (text) => {
+        const copied = curlOf(called([segment({ text })]), ADDRESS);
+        // eslint-disable-next-line no-control-regex
+        expect(copied).not.toMatch(/[!\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/);
+      }),
+    );
+  });
+});
+
+describe("the text for Python", () => {
+  it("gives the package exactly the body", () => {
+    fc.assert(
+      fc.property(fc.array(HOSTILE, { minLength: 1, maxLength: 3 }), (texts) => {
+        const schema = '{"type": "object", "b": 1, "10": 2, "9": 3}';
+        const segments = texts.flatMap((text) => [TEMPLATE, segment({ text })]);
+        const call = called(segments, "openai", { json_schema: schema });
+        expect(runPython(pythonOf(call, ADDRESS))).toEqual(bodyOf(call));
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  function runPython(text: string): unknown {
+    const library = `
+class OpenAI:
+    def __init__(self, **given): self.chat = self.completions = self
+    def create(self, extra_body, **body):
+        import json, sys
+        json.dump({**body, **extra_body}, sys.stdout)
+        sys.exit(0)
+`;
+    writeFileSync(join(folder, "openai.py"), library);
+    const env = { PATH: process.env.PATH, PYTHONPATH: folder, SIGHTGLASS_API_KEY: "k" };
+    const done = spawnSync("python3", ["-"], { input: text, env });
+    expect(done.status, done.stderr.toString()).toBe(0);
+    return JSON.parse(done.stdout.toString());
+  }
+});
+
+describe("the body", () => {
+  it("of a recorded chat has its messages, settings and seed", () => {
+    const view = foldAll(eventsOf("second_turn.json"));
+    const call = callOf(view, "req_1") as Call;
+    const { messages, seed, temperature } = bodyOf(call) as Record<string, never>;
+    const said = view.context!.segments.filter(({ source }) => source !== "template");
+    expect((messages as { role: string; content: string }[]).map(({ content }) => content)).toEqual(
+      said.map(({ text }) => text),
+    );
+    expect(seed).toBe(view.accepted!.params.seed);
+    expect(temperature).toBe(view.accepted!.params.temperature);
+  });
+
+  it("keeps the parts of one message together", () => {
+    const call = called([
+      segment({ text: "a" }),
+      segment({ text: "\n\nb" }),
+      TEMPLATE,
+      segment({ text: "c" }),
+    ]);
+    expect(bodyOf(call).messages).toEqual([
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "\n\nb" },
+        ],
+      },
+      { role: "user", content: "c" },
+    ]);
+  });
+
+  const tools = segment({
+    kind: "tools",
+    role: "system",
+    source: "tools",
+    breakpoint: "5m",
+    text: [
+      "\n\nYou can call these tools:",
+      "<tools>",
+      '{"name": "look", "description": "Say \\"x\\"", "parameters": {"type": "object", "9": 1, "8": 2}}',
+      '{"name": "go", "parameters": {"type": "object"}}',
+      "</tools>",
+    ].join("\n"),
+  });
+  const system = segment({ kind: "system", role: "system", text: "Be brief.", breakpoint: "1h" });
+  const look = { name: "look", description: 'Say "x"', parameters: "{}", is_strict: true };
+
+  it("of Anthropic's API has breakpoints, tools and the choice", () => {
+    const call = called([system, tools, TEMPLATE, segment({ text: "Hi", breakpoint: "5m" })], "anthropic", {
+      tool_calls: { tools: [look], is_required: true, is_parallel: false },
+    });
+    const body = bodyOf(call);
+    expect(body.system).toEqual([
+      { type: "text", text: "Be brief.", cache_control: { type: "ephemeral", ttl: "1h" } },
+    ]);
+    expect(body.tool_choice).toEqual({ type: "tool", name: "look", disable_parallel_tool_use: true });
+    expect((body.tools as object[]).map((each) => "cache_control" in each)).toEqual([false, true]);
+    expect(body.messages).toEqual([
+      {
+        role: "user",
+        content: [{ type: "text", text: "Hi", cache_control: { type: "ephemeral", ttl: "5m" } }],
+      },
+    ]);
+    expect(call.notes.join()).toContain("no seed");
+  });
+
+  it("keeps the order of a schema's names", () => {
+    const call = called([system, tools, TEMPLATE, segment({ text: "Hi" })]);
+    expect(toJson(call.body)).toContain('{"type": "object", "9": 1, "8": 2}');
+    expect(bodyOf(call).tool_choice).toBe("none");
+  });
+
+  it("of a completion has the prompt's tokens", () => {
+    const call = called([segment({ source: "api:prompt", text: "ab" })]);
+    expect(call.path).toBe("/v1/completions");
+    expect(bodyOf(call).prompt).toEqual([7, 8]);
+  });
+
+  it("runs the saved request where OpenAI's API lacks a setting", () => {
+    const call = called([segment({ text: "Hi" })], "chat", { regex: "a+", stop_on_repetition: false });
+    expect(call.path).toBe("/api/requests/req_1/reruns");
+    expect(call.notes.join()).toContain("regex, repetition allowed");
+    expect(callOf(viewOf([segment({ text: "Hi" })], "chat", { regex: "a+" }), null)).toContain("not saved");
+  });
+
+  it("is not made of removed texts", () => {
+    expect(callOf(viewOf([segment({ text: "[redacted]" })]), null)).toContain("were removed");
+  });
+});
+
+it("writes raw JSON as it is", () => {
+  expect(toJson({ a: new Raw('{"x": "!"}') })).toBe('{\n  "a": {"x": "\\u0021"}\n}');
+});

@@ -1,0 +1,213 @@
+/** The call that makes the same prompt with the same settings again. Its source is the trace alone. */
+import type { SamplingParams, Segment, Tool } from "../../protocol/events";
+import { REDACTED_TEXT } from "../bytes";
+import { eachGeneration, type TraceView } from "../view";
+import { Raw, type Json } from "./json";
+import { cacheControl, declaredIn, openaiMessage, saidIn, textBlock, type Said } from "./messages";
+
+export interface Call {
+  api: "openai" | "anthropic" | "own";
+  /** Address of the site. */
+  path: string;
+  body: { [name: string]: Json };
+  /** Sentences on what may differ. */
+  notes: string[];
+}
+
+/** A sentence instead: there is no such call. */
+export type Copied = Call | string;
+
+/** requestId: of the saved request on this server; null: the trace is not saved here. */
+export function callOf(view: TraceView, requestId: string | null): Copied {
+  const first = eachGeneration(view)[0]!;
+  const { accepted } = view;
+  if (!accepted || !first.context || !first.prompt) return "The request has no prompt yet.";
+  const { segments } = first.context;
+  if (segments.some(({ text }) => text === REDACTED_TEXT))
+    return "The texts of this trace were removed, so it cannot be sent again from here.";
+  const lacking = [...(first.forked ? ["the beginning of the answer"] : []), ...lackingSettings(view)];
+  if (lacking.length) return ownCall(requestId, lacking);
+  if (accepted.surface === "anthropic") return messagesCall(accepted.model, accepted.params, segments);
+  if (isPlain(segments)) return completionCall(accepted.model, accepted.params, first.prompt.ids);
+  return chatCall(accepted.model, accepted.params, segments);
+}
+
+/** Settings that no field of OpenAI's body carries. */
+function lackingSettings({ accepted, isStepped }: TraceView): string[] {
+  const { params } = accepted!;
+  if (accepted!.surface === "anthropic") return [];
+  const found: [boolean, string][] = [
+    [isStepped, "a person's choice of tokens"],
+    [params.regex !== null, "regex"],
+    [params.banned_token_ids.length > 0, "banned tokens"],
+    [params.stop_on_repetition === false, "repetition allowed"],
+    [params.temperature > 2, "a temperature above 2"],
+    [params.max_tokens === 0, "an answer of no tokens"],
+  ];
+  return found.flatMap(([isLacking, name]) => (isLacking ? [name] : []));
+}
+
+/** Runs the saved prompt again, token by token. */
+function ownCall(requestId: string | null, lacking: string[]): Copied {
+  const what = `OpenAI's API has no field for: ${lacking.join(", ")}.`;
+  if (!requestId) return `${what} This trace is not saved on this server, so it cannot be run again here.`;
+  return {
+    api: "own",
+    path: `/api/requests/${requestId}/reruns`,
+    body: { n: 1, seeds: "same" },
+    notes: [
+      `${what} The text runs the saved request again with this server's own API, as long as its trace is kept.`,
+    ],
+  };
+}
+
+const isPlain = (segments: Segment[]) =>
+  segments.length === 1 && segments[0]!.source.startsWith("api:prompt");
+
+/** Fields of this server, which OpenAI's package does not know. */
+export const OWN_FIELDS = [
+  "top_k",
+  "min_p",
+  "typical_p",
+  "repetition_penalty",
+  "dry_multiplier",
+  "dry_base",
+  "dry_allowed_length",
+  "dry_penalty_last_n",
+  "dry_sequence_breakers",
+  "stop_token_ids",
+];
+const NOT_OF_OPENAI = "Fields that OpenAI's own API lacks, such as top_k, are this server's.";
+
+function chatCall(model: string, params: SamplingParams, segments: Segment[]): Call {
+  const tools = declaredIn(segments);
+  const body = {
+    model,
+    messages: saidIn(segments).map(openaiMessage),
+    max_completion_tokens: params.max_tokens,
+    ...openaiSettings(params),
+    ...(params.json_schema !== null && { response_format: responseFormat(params.json_schema) }),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, parameters }) => ({
+        type: "function",
+        function: {
+          name,
+          ...(description && { description }),
+          parameters: new Raw(parameters),
+          ...(isStrict(params, name) && { strict: true }),
+        },
+      })),
+      ...openaiChoice(params, tools.length),
+    }),
+  };
+  return { api: "openai", path: "/v1/chat/completions", body, notes: [NOT_OF_OPENAI] };
+}
+
+function completionCall(model: string, params: SamplingParams, ids: number[]): Call {
+  const body = { model, prompt: ids, max_tokens: params.max_tokens, ...openaiSettings(params) };
+  const notes = ["The prompt is given as tokens, so that each stays as it was.", NOT_OF_OPENAI];
+  return { api: "openai", path: "/v1/completions", body, notes };
+}
+
+function openaiSettings(params: SamplingParams): { [name: string]: Json } {
+  return {
+    temperature: params.temperature,
+    top_p: params.top_p,
+    top_k: params.top_k,
+    min_p: params.min_p,
+    typical_p: params.typical_p,
+    repetition_penalty: params.repetition_penalty,
+    ...drySettings(params),
+    frequency_penalty: params.frequency_penalty,
+    presence_penalty: params.presence_penalty,
+    ...(params.logit_bias.length > 0 && {
+      logit_bias: Object.fromEntries(params.logit_bias.map(({ id, bias }) => [String(id), bias])),
+    }),
+    ...(params.stop.length > 0 && { stop: params.stop }),
+    ...(params.stop_token_ids.length > 0 && { stop_token_ids: params.stop_token_ids }),
+    ...(params.seed !== null && { seed: params.seed }),
+  };
+}
+
+/** Traces from before DRY have none. */
+function drySettings(params: SamplingParams): { [name: string]: Json } {
+  if (!params.dry_multiplier) return { dry_multiplier: 0 };
+  return {
+    dry_multiplier: params.dry_multiplier,
+    dry_base: params.dry_base,
+    dry_allowed_length: params.dry_allowed_length,
+    dry_penalty_last_n: params.dry_penalty_last_n,
+    dry_sequence_breakers: params.dry_sequence_breakers,
+  };
+}
+
+const responseFormat = (schema: string): Json => ({
+  type: "json_schema",
+  json_schema: { name: "answer", schema: new Raw(schema) },
+});
+
+function isStrict({ tool_calls }: SamplingParams, name: string): boolean {
+  return tool_calls?.tools.find((tool: Tool) => tool.name === name)?.is_strict ?? false;
+}
+
+/** The tool that the answer had to call; null: it had a choice. */
+function named({ tool_calls }: SamplingParams, numDeclared: number): string | null {
+  const [only, ...others] = tool_calls?.tools ?? [];
+  return only && !others.length && tool_calls!.is_required && numDeclared > 1 ? only.name : null;
+}
+
+function openaiChoice(params: SamplingParams, numDeclared: number): { [name: string]: Json } {
+  const calls = params.tool_calls;
+  if (!calls) return { tool_choice: "none" };
+  const name = named(params, numDeclared);
+  if (name) return { tool_choice: { type: "function", function: { name } } };
+  return { tool_choice: calls.is_required ? "required" : "auto", parallel_tool_calls: calls.is_parallel };
+}
+
+function messagesCall(model: string, params: SamplingParams, segments: Segment[]): Call {
+  const said = saidIn(segments);
+  const numSystem = said.findIndex(({ role }) => role !== "system");
+  const [system, messages] = numSystem < 0 ? [said, []] : [said.slice(0, numSystem), said.slice(numSystem)];
+  const tools = toolBlocks(params, segments);
+  const body = {
+    model,
+    max_tokens: params.max_tokens,
+    ...(system.length > 0 && { system: system.flatMap(({ parts }) => parts.map(textBlock)) }),
+    messages: messages.map(({ role, parts }: Said) => ({ role, content: parts.map(textBlock) })),
+    temperature: Math.min(1, params.temperature),
+    top_p: params.top_p,
+    ...(params.top_k > 0 && { top_k: params.top_k }),
+    ...(params.stop.length > 0 && { stop_sequences: params.stop }),
+    ...(params.json_schema !== null && {
+      output_config: { format: { type: "json_schema", schema: new Raw(params.json_schema) } },
+    }),
+    ...(tools.length > 0 && { tools, tool_choice: anthropicChoice(params, tools.length) }),
+  };
+  const seedNote = "Anthropic's API takes no seed: the prompt is the same, and the answer may differ.";
+  return {
+    api: "anthropic",
+    path: "/v1/messages",
+    body,
+    notes: params.temperature === 0 || params.max_tokens === 0 ? [] : [seedNote],
+  };
+}
+
+function toolBlocks(params: SamplingParams, segments: Segment[]): Json[] {
+  const declared = declaredIn(segments);
+  const ttl = segments.find(({ kind }) => kind === "tools")?.breakpoint;
+  return declared.map(({ name, description, parameters }, index) => ({
+    name,
+    ...(description && { description }),
+    input_schema: new Raw(parameters),
+    ...(isStrict(params, name) && { strict: true }),
+    ...(ttl && index === declared.length - 1 && { cache_control: cacheControl(ttl) }),
+  }));
+}
+
+function anthropicChoice(params: SamplingParams, numDeclared: number): Json {
+  const calls = params.tool_calls;
+  if (!calls) return { type: "none" };
+  const name = named(params, numDeclared);
+  const type = name ? "tool" : calls.is_required ? "any" : "auto";
+  return { type, ...(name && { name }), disable_parallel_tool_use: !calls.is_parallel };
+}
