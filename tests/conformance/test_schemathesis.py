@@ -1,0 +1,107 @@
+"""Schemathesis makes up calls from the OpenAPI document, also wrong ones: no answer is a 5xx.
+
+It draws the same calls each time. A small model with random weights answers them, so that an answer takes no time.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from scripts.bootstrap import client_python
+from tests.faults.conftest import PATIENT, ROOT, Processes
+from tests.webapp.registered import tiny
+from webapp.registry.offered import EMBEDDING_MODEL
+
+DOCUMENT = ROOT / "docs" / "openapi.json"
+MODEL = "tiny"
+SAID = [{"role": "user", "content": "Hi"}]
+WORKING: dict[str, dict[str, Any]] = {
+    "openai.ChatBody": {"model": MODEL, "messages": SAID},
+    "openai.CompletionsBody": {"model": MODEL, "prompt": "Hi"},
+    "openai.ResponseBody": {"model": MODEL, "input": "Hi"},
+    "openai.EmbeddingsBody": {"model": EMBEDDING_MODEL, "input": "Hi"},
+    "anthropic.MessageBody": {"model": MODEL, "messages": SAID},
+    "anthropic.CountBody": {"model": MODEL, "messages": SAID},
+}
+"""Fields without which no call gets far. The others are made up."""
+ANSWERED = {
+    "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/responses/input_tokens", "/v1/embeddings",
+    "/v1/messages", "/v1/messages/count_tokens",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    model = {"SIGHTGLASS_MODEL": str(tiny(tmp_path_factory.mktemp("model"))), "SIGHTGLASS_MODEL_NAME": MODEL}
+    running = Processes(tmp_path_factory.mktemp("data"), **PATIENT, **model, SIGHTGLASS_DRAIN_S="0")
+    running.start_inference()
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def key(small: Processes) -> str:
+    return small.manage("create_key", "admin", "--name", "tests").split()[-1]
+
+
+def answers_of(small: Processes, folder: Path, document: Path, header: str, *options: str) -> set[tuple[str, int]]:
+    """Path and status of every answer. Fails at a 5xx, with the call that repeats it."""
+    report = folder / "answers.har"
+    command: list[str | Path] = [
+        client_python("schemathesis").with_name("st"), "run", document, "--url", str(small.client.base_url),
+        "--header", header, "--checks", "not_a_server_error", "--generation-deterministic", "--no-color",
+        "--warnings", "off", "--request-timeout", "60", "--report", "har", "--report-har-path", report, *options,
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    entries = json.loads(report.read_text("utf-8"))["log"]["entries"]
+    return {(urlsplit(each["request"]["url"]).path, each["response"]["status"]) for each in entries}
+
+
+def working(folder: Path) -> Path:
+    """The document with calls that work, but for the fields that are made up."""
+    document = json.loads(DOCUMENT.read_text("utf-8"))
+    for name, fields in WORKING.items():
+        schema = document["components"]["schemas"][name]
+        schema["properties"] |= {field: {"enum": [value]} for field, value in fields.items()}
+        schema["required"] = sorted({*schema.get("required", ()), *fields})
+    for operation in (each for path in document["paths"].values() for each in path.values()):
+        # A key of an earlier call would be refused.
+        operation["parameters"] = [each for each in operation["parameters"] if each["name"] != "Idempotency-Key"]
+    path = folder / "openapi.json"
+    path.write_text(json.dumps(document), "utf-8")
+    return path
+
+
+def test_calls_of_both_families_that_nearly_work(small: Processes, key: str, tmp_path: Path) -> None:
+    document, header = working(tmp_path), f"Authorization: Bearer {key}"
+    found = answers_of(
+        small, tmp_path, document, header, "--include-path-regex", "^/v1/", "--phases", "fuzzing", "-n", "25"
+    )
+    assert {path for path, status in found if status == 200} >= ANSWERED
+
+
+def test_calls_of_both_families_of_any_form(small: Processes, key: str, tmp_path: Path) -> None:
+    header, only = f"Authorization: Bearer {key}", ("--include-path-regex", "^/v1/", "--phases", "fuzzing")
+    assert answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "20")
+
+
+def test_calls_of_the_sites_own_api_by_key(small: Processes, key: str, tmp_path: Path) -> None:
+    header, only = f"Authorization: Bearer {key}", ("--include-path-regex", "^/api/", "--phases", "fuzzing")
+    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "5")
+    assert {status for _, status in found} >= {200, 400, 404}
+
+
+def test_readings_of_the_sites_own_api_by_an_operator(small: Processes, tmp_path: Path) -> None:
+    """By a session, which reaches operators' operations too. It writes nothing: a call could end the session."""
+    header = f"Cookie: sessionid={small.client.cookies['sessionid']}"
+    only = ("--include-method", "GET", "--exclude-path-regex", "^/v1/", "--phases", "fuzzing")
+    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "5")
+    assert {status for _, status in found} >= {200, 404}
