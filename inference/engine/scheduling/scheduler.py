@@ -8,6 +8,8 @@ budget is smaller. So a long prompt delays no answer by more than one chunk.
     step 2   A decodes 1, prompt of B, 191 tokens         B is waiting or half read
     step 3   A decodes 1, B decodes 1, ...
 
+Sequences of batches, which have a priority below 0, compute nothing while any other runs, but in every eighth step.
+
 Prompts are read in the order of priority, then of their principal's service so far (see fairness.py), then of arrival.
 When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is computed
 again except for the blocks that the prefix cache still has. When all places are taken, a principal without a place
@@ -77,6 +79,7 @@ class Scheduler:
         self._service = ServiceCounter()
         self._num_arrived = 0
         self._num_steps = 0
+        self._is_yielding = False
         self._shrunk: int | None = None
         self._num_good_steps = 0
 
@@ -104,7 +107,15 @@ class Scheduler:
         while len(active := _active(self.running)) > self._max_num_running:
             self._preempt(max(active, key=_rank), step)
         self._make_place(step)
-        decoding = self.decoding
+        self._is_yielding = self._must_yield()
+        self._fill(step)
+        if self._is_yielding and not step.shares:
+            self._is_yielding = False  # the others were preempted, or do not fit
+            self._fill(step)
+        return step
+
+    def _fill(self, step: Step) -> None:
+        decoding = [sequence for sequence in self.decoding if not self._yields(sequence)]
         num_spare_rows = self._limits.mixed_budget - len(decoding) if self._may_draft(decoding) else 0
         for sequence in sorted(decoding, key=_rank):
             if sequence.status is Status.RUNNING:  # not preempted for one before it
@@ -112,7 +123,17 @@ class Scheduler:
                 num_spare_rows -= len(drafts)
                 self._decode(sequence, drafts, step)
         self._prefill(self._budget(bool(decoding)) - step.num_rows, step)
-        return step
+
+    def _must_yield(self) -> bool:
+        """Return whether sequences below the usual priority, those of batches, compute nothing in this step.
+
+        They pause while any other runs, so that this is as fast as without them. Every eighth step they go on.
+        """
+        has_others = any(sequence.request.priority >= 0 for sequence in _ready(self.running))
+        return has_others and self._num_steps % _PRIORITY_BREAK != 0
+
+    def _yields(self, sequence: Sequence) -> bool:
+        return self._is_yielding and sequence.request.priority < 0
 
     def _make_place(self, step: Step) -> None:
         """Preempt a sequence of the principal with most places where one without a place has an earlier turn."""
@@ -167,10 +188,11 @@ class Scheduler:
                 return
 
     def _prefill(self, budget: int, step: Step) -> None:
-        prefilling = [sequence for sequence in _ready(self.running) if sequence.is_prefilling]
+        prefilling = [each for each in _ready(self.running) if each.is_prefilling and not self._yields(each)]
+        waiting = [each for each in _ready(self.waiting) if not self._yields(each)]
         readers: list[Sequence] = []
         is_full = False
-        for sequence in sorted((*prefilling, *_ready(self.waiting)), key=self._turn):
+        for sequence in sorted((*prefilling, *waiting), key=self._turn):
             if budget <= 0:
                 return
             if sequence.status is Status.WAITING:

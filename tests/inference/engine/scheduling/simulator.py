@@ -128,13 +128,16 @@ class Simulator:
     def _check(self, step: Step, decoding: list[Sequence]) -> None:
         scheduled = [share.sequence for share in step.shares]
         assert len(set(map(id, scheduled))) == len(scheduled)
-        assert step.num_rows <= (self.limits.mixed_budget if decoding else self.limits.token_budget)
+        has_usual = any(sequence.request.priority >= 0 for sequence in scheduled)
+        yielding = [each for each in decoding if has_usual and each.request.priority < 0 and each not in scheduled]
+        is_mixed = len(decoding) > len(yielding)
+        assert step.num_rows <= (self.limits.mixed_budget if is_mixed else self.limits.token_budget)
         # What was sent and what was generated are computed in different ways.
         assert all(share.num_rows <= (share.sequence.num_unread_tokens or share.num_rows) for share in step.shares)
         assert step.num_rows > 0 or not (self.scheduler.running or self.scheduler.waiting)
         assert len(self.scheduler.running) <= self.limits.max_num_running
-        for sequence in decoding:  # nobody who writes is passed over
-            assert sequence in scheduled or sequence.status is Status.WAITING
+        for sequence in decoding:  # no writing sequence is passed over, but those of batches while another runs
+            assert sequence in scheduled or sequence.status is Status.WAITING or sequence in yielding
         for share in step.shares:
             sequence = share.sequence
             start = sequence.num_computed_tokens

@@ -136,7 +136,7 @@ def test_thousands_of_arrivals_under_memory_pressure() -> None:
     num_preempted = sum(story.num_preemptions > 0 for story in stories)
     assert 30 < num_preempted < len(stories)
     for story in stories:
-        if not story.num_preemptions:
+        if not story.num_preemptions and story.sequence.request.priority >= 0:  # a batch pauses
             assert story.longest_gap <= LONGEST_STEP_S + 1e-9
 
 
@@ -213,6 +213,14 @@ def test_the_first_to_come_is_the_first_served_for_equals() -> None:
 def test_the_higher_priority_is_read_first() -> None:
     low, *high = Simulator(100, LIMITS).run([Arrival(0, 100, 30, priority=-1), *[Arrival(0, 100, 30, priority=1)] * 3])
     assert low.token_times[0] > max(story.token_times[0] for story in high)
+
+
+def test_a_sequence_of_a_batch_pauses_while_another_runs() -> None:
+    batch, usual = Arrival(0, 20, 200, "alice", priority=-1), Arrival(0.05, 20, 40, "bob")
+    low, high = Simulator(100, LIMITS).run([batch, usual])
+    assert finished([low, high]) and outputs_whole([low, high])
+    beside = [at for at in low.token_times if high.token_times[0] <= at <= high.token_times[-1]]
+    assert 4 <= len(beside) <= 6  # every eighth of 40 steps
 
 
 def test_the_lower_priority_does_not_starve() -> None:
