@@ -12,7 +12,9 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from webapp.api.anthropic.batch_form import Result
 from webapp.api.anthropic.shapes import Shape
+from webapp.api.families.described import described
 from webapp.batches import batches, files
 from webapp.batches.batches import Counts, check_feature, counts_of
 from webapp.batches.bounds import MAX_BATCH_BYTES, MAX_LINES
@@ -85,32 +87,38 @@ class Deleted(msgspec.Struct, tag="message_batch_deleted"):
     id: str
 
 
+@described(MessageBatch, takes=BatchBody, begins_work=True)
 async def create_batch(http: HttpRequest) -> HttpResponseBase:
     """Answer many messages while the engine is idle."""
     return await sync_to_async(_create)(http, read_body(http, BatchBody, MAX_BATCH_BYTES))
 
 
+@described(BatchList, query=BatchesQuery)
 async def list_batches(http: HttpRequest) -> HttpResponseBase:
     """List the user's batches, the newest first."""
     return json_response(await sync_to_async(_page)(http, read_query(http, BatchesQuery)))
 
 
+@described(MessageBatch)
 async def show_batch(http: HttpRequest, batch_id: str) -> HttpResponseBase:
     """Show a batch as far as it is."""
     return json_response(await sync_to_async(lambda: _one(http, _find(http, batch_id)))())
 
 
+@described(MessageBatch)
 async def cancel_batch(http: HttpRequest, batch_id: str) -> HttpResponseBase:
     """Let no further message of a batch begin."""
     return json_response(await sync_to_async(lambda: _one(http, batches.cancel(_find(http, batch_id))))())
 
 
+@described(Deleted)
 async def delete_batch(http: HttpRequest, batch_id: str) -> HttpResponseBase:
     """Delete a batch that has ended, with its results. The traces stay in the user's library."""
     await sync_to_async(lambda: _ended(_find(http, batch_id)).delete())()
     return json_response(Deleted(batch_id))
 
 
+@described(Result, is_lines=True)
 async def read_results(http: HttpRequest, batch_id: str) -> HttpResponseBase:
     """Return the results as JSON Lines."""
     batch = await sync_to_async(lambda: _ended(_find(http, batch_id)))()

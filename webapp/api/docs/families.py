@@ -109,7 +109,8 @@ def _operation(route: FamilyRoute, key_parameter: dict[str, Any]) -> dict[str, A
     described = route.described
     description = " ".join((route.function.__doc__ or "").split())
     events: dict[str, Any] = {"text/event-stream": {}} if described.is_streamed else {}
-    answer = {"application/json": {"schema": _schema(route, described.answers)}}
+    media_type = "application/x-jsonl" if described.is_lines else "application/json"
+    answer = {media_type: {"schema": _schema(route, described.answers)}}
     document: dict[str, Any] = {
         "operationId": f"{route.family}_{route.function.__name__}",
         "tags": [route.family],

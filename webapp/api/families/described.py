@@ -24,6 +24,8 @@ class Described:
     """True: a client may ask for server-sent events in place of the answer."""
     begins_work: bool = False
     """True: it takes an Idempotency-Key."""
+    is_lines: bool = False
+    """True: it answers with JSON Lines, each one such struct."""
 
 
 def described(
@@ -32,11 +34,12 @@ def described(
     query: type[msgspec.Struct] | None = None,
     is_streamed: bool = False,
     begins_work: bool = False,
+    is_lines: bool = False,
 ) -> Callable[[Function], Function]:
     """Describe a view: `@described(ChatCompletion, takes=ChatBody)`."""
 
     def note(function: Function) -> Function:
-        function.described = Described(answers, takes, query, is_streamed, begins_work)  # type: ignore[attr-defined]
+        function.described = Described(answers, takes, query, is_streamed, begins_work, is_lines)  # type: ignore[attr-defined]
         return function
 
     return note

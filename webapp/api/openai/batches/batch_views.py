@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from webapp.api.families.described import described
 from webapp.api.openai.batches.endpoints import ENDPOINTS
 from webapp.api.openai.batches.file_views import checked_expiry
 from webapp.api.openai.batches.file_views import find as find_file
@@ -104,21 +105,25 @@ class BatchObject(msgspec.Struct):
     object: str = "batch"
 
 
+@described(BatchObject, takes=BatchBody, begins_work=True)
 async def create_batch(http: HttpRequest) -> HttpResponseBase:
     """Run the calls of a file."""
     return await sync_to_async(_create)(http, read(http, BatchBody))
 
 
+@described(Page[BatchObject], query=BatchesQuery)
 async def list_batches(http: HttpRequest) -> HttpResponseBase:
     """List the user's batches, the newest first."""
     return json_response(await sync_to_async(_page)(http, read_query(http, BatchesQuery)))
 
 
+@described(BatchObject)
 async def show_batch(http: HttpRequest, batch_id: str) -> HttpResponseBase:
     """Show a batch as far as it is."""
     return json_response(await sync_to_async(lambda: _one(_find(http, batch_id)))())
 
 
+@described(BatchObject)
 async def cancel_batch(http: HttpRequest, batch_id: str) -> HttpResponseBase:
     """Let no further line of a batch begin."""
     return json_response(await sync_to_async(lambda: _cancelled(_find(http, batch_id)))())

@@ -10,6 +10,8 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from webapp.api.families.described import described
+from webapp.api.openai.batches.form import Result
 from webapp.api.openai.batches.pages import Page, page_of
 from webapp.batches import files
 from webapp.batches.batches import check_feature
@@ -62,28 +64,33 @@ class Deleted(msgspec.Struct):
     object: str = "file"
 
 
+@described(FileObject, begins_work=True)
 async def create_file(http: HttpRequest) -> HttpResponseBase:
     """Keep the file of a batch."""
     return await sync_to_async(_create)(http)
 
 
+@described(Page[FileObject], query=FilesQuery)
 async def list_files(http: HttpRequest) -> HttpResponseBase:
     """List the user's files."""
     return json_response(await sync_to_async(_page)(http, read_query(http, FilesQuery)))
 
 
+@described(FileObject)
 async def show_file(http: HttpRequest, file_id: str) -> HttpResponseBase:
     """Show a file, without its content."""
     return json_response(shown(await sync_to_async(find)(http, file_id)))
 
 
+@described(Result, is_lines=True)
 async def read_content(http: HttpRequest, file_id: str) -> HttpResponseBase:
     """Return the content of a file."""
     file = await sync_to_async(find)(http, file_id)
     pieces: Iterator[bytes] = files.pieces_of(file)
-    return StreamingHttpResponse(pieces, content_type="application/jsonl")
+    return StreamingHttpResponse(pieces, content_type="application/x-jsonl")
 
 
+@described(Deleted)
 async def delete_file(http: HttpRequest, file_id: str) -> HttpResponseBase:
     """Delete a file with its content. A batch that has read it goes on."""
     await sync_to_async(lambda: files.delete(find(http, file_id)))()
