@@ -92,7 +92,9 @@ def read_form(request: HttpRequest, kind: type[Input]) -> Input:
 
 def _converted(fields: QueryDict, kind: type[Input]) -> Input:
     texts = {name: str(text) for name, text in fields.items() if text}
-    flags = [each.name for each in msgspec.structs.fields(kind) if each.type is bool and each.name in texts]
+    flags = [
+        each.encode_name for each in msgspec.structs.fields(kind) if each.type is bool and each.encode_name in texts
+    ]
     try:
         # msgspec would take other texts for a flag too, such as "1".
         return msgspec.convert(texts | {name: _FLAGS.get(texts[name]) for name in flags}, kind, strict=False)
@@ -105,7 +107,7 @@ def _converted(fields: QueryDict, kind: type[Input]) -> Input:
 
 def _allowed(kind: type[msgspec.Struct], field: str) -> str:
     """The few texts that a field takes, in words; empty: it takes any."""
-    hint: Any = next(each.type for each in msgspec.structs.fields(kind) if each.name == field)
+    hint: Any = next(each.type for each in msgspec.structs.fields(kind) if each.encode_name == field)
     if hint is bool:
         return "true or false"
     return " or ".join(str(option) for option in get_args(hint) if isinstance(option, str))
