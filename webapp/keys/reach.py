@@ -24,6 +24,7 @@ _CHAT = (
 _OF_OPERATORS = "api/requests/<str:request_id>/reading"
 """Stands below those of a user's own requests, and opens others'."""
 _READ = (
+    "api/usage/limits",
     "api/views",
     "api/shares",
     "api/storage",

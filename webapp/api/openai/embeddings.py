@@ -60,7 +60,9 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     check_scope(key_of(http), "embeddings", body.model)
     texts = _texts(body)
     timing.mark("validate")
-    await sync_to_async(admit_without_request)(user_id(http), MODEL, sum(map(len, texts)) // _CHARS)
+    key = key_of(http)
+    num_tokens = sum(map(len, texts)) // _CHARS
+    await sync_to_async(admit_without_request)(user_id(http), MODEL, None if key is None else key.pk, num_tokens)
     timing.mark("admit")
     found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, user_id(http))
     timing.mark("embed")
