@@ -581,11 +581,24 @@ export interface Key {
   revoked_at: string | null;
   /** To the minute; null: it was not used yet. */
   last_used_at: string | null;
+  limits: KeyLimits;
 }
 
 /** A key's new name. */
 export interface KeyChange {
   name: string;
+}
+
+/** What the requests of one key may use together; null: the key has no such limit of its own. The limits of its user, group and model hold beside these. */
+export interface KeyLimits {
+  max_open: number | null;
+  requests_per_minute: number | null;
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
+  tokens_per_day: number | null;
+  /** In billionths of a unit of each currency, on one day of UTC. */
+  daily_budget_nano: number | null;
+  monthly_budget_nano: number | null;
 }
 
 /** A user's keys. */
@@ -1055,6 +1068,7 @@ export interface NewKey {
   features?: ("batches" | "chat" | "completions" | "embeddings" | "read")[];
   /** With its time zone, such as 2026-11-24T08:00:00+01:00. Default: it does not expire. */
   expires_at?: string | null;
+  limits?: KeyLimits;
 }
 
 /** A message, and the settings of its answers. Without settings the conversation's hold. */
@@ -1143,6 +1157,8 @@ export interface OwnLimits {
 export interface OwnLimitsQuery {
   /** Default: the site's default model. */
   model?: string;
+  /** Id of an own key, whose limits count too. Default: the key with which the question comes. */
+  key?: number | null;
 }
 
 /** A group of which the user is an owner. */
@@ -1889,6 +1905,7 @@ export interface SharedLimits {
   requests_per_minute: number | null;
   input_tokens_per_minute: number | null;
   output_tokens_per_minute: number | null;
+  tokens_per_day: number | null;
   daily_budget_nano: number | null;
   monthly_budget_nano: number | null;
 }
@@ -1899,6 +1916,7 @@ export interface SharedLimitsBody {
   requests_per_minute: number | null;
   input_tokens_per_minute: number | null;
   output_tokens_per_minute: number | null;
+  tokens_per_day: number | null;
   daily_budget_nano: number | null;
   monthly_budget_nano: number | null;
   /** Id of a registered model; empty: requests to all models. */
@@ -1909,7 +1927,7 @@ export interface SharedLimitsBody {
   group_id?: number | null;
 }
 
-/** All shared rules. */
+/** All shared rules, without those of single keys. */
 export interface SharedLimitsList {
   rules: SharedLimits[];
 }
@@ -2569,7 +2587,9 @@ export interface Operations {
   "POST /api/keys": { body: NewKey; answer: CreatedKey; };
   "PATCH /api/keys/{key_id}": { body: KeyChange; answer: Key; };
   "DELETE /api/keys/{key_id}": { answer: void; };
+  "PUT /api/keys/{key_id}/limits": { body: KeyLimits; answer: Key; };
   "GET /api/users/{target_id}/keys": { answer: KeyList; };
+  "PUT /api/users/{target_id}/keys/{key_id}/limits": { body: KeyLimits; answer: Key; };
   "POST /api/users/{target_id}/keys/{key_id}/revoke": { body: StopBody; answer: Key; };
   "GET /api/account/data": { answer: UserData; };
   "POST /api/account/erasure": { body: ConfirmedErasure; answer: UserData; };
