@@ -32,6 +32,8 @@ _READ = (
     "api/notices",
     "api/usage",
     "api/usage/requests",
+    "api/usage/days",
+    "api/usage/days.csv",
     "api/usage/findings",
 )
 """Addresses that only answer, without those below them: these are partly operators'."""

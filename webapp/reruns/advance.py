@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 import msgspec
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from redis.exceptions import RedisError
@@ -151,7 +151,7 @@ def _start(run: Run, charge: Charge, limits: Limits) -> None:
     try:
         (rates,) = take_rates([request], [charge])
         start(request, _params(run), arrival, (*limits, *rates), replay_of=run.rerun.original_id)
-    except (QueueUnavailable, Refused, RedisError) as error:
+    except (QueueUnavailable, Refused, RedisError, DatabaseError) as error:
         logger.warning("%s waits on: %s", run, error)
         Run.objects.filter(pk=run.pk).update(request=None, num_tries=run.num_tries - 1)
         take_back(request)

@@ -334,6 +334,31 @@ export interface CreatedKey {
   secret: string;
 }
 
+/** Use by day, model and key, and the pace to the month's end. */
+export interface DailyUsage {
+  days: DayUse[];
+  pace: Pace[];
+}
+
+/** The requests of one day with one model, key, user and currency. */
+export interface DayUse {
+  day: string;
+  model: string;
+  /** The key's prefix; empty: a sign-in, or a key that was deleted. */
+  key: string;
+  user: string;
+  /** Also those that were refused. */
+  num_requests: number;
+  uncached_input: number;
+  cache_read: number;
+  cache_write_5m: number;
+  cache_write_1h: number;
+  output: number;
+  /** Empty: nothing was priced. */
+  currency: string;
+  cost_nano: number;
+}
+
 /** A draft of the next message. */
 export interface Draft {
   text: string;
@@ -1177,6 +1202,19 @@ export interface OwnedGroups {
 export interface OwnerBody {
   /** The user's name. */
   name: string;
+}
+
+/** One currency's cost in this month of UTC, and a projection to its end. */
+export interface Pace {
+  currency: string;
+  spent_nano: number;
+  /** If the rest of the month goes on like its beginning. */
+  projected_nano: number;
+  days_elapsed: number;
+  days_of_month: number;
+  /** The budget of the month in force; null: there is none. */
+  budget_nano: number | null;
+  formula: string;
 }
 
 /** The prompts of a chat, turn by turn. */
@@ -2553,9 +2591,11 @@ export interface Operations {
   "POST /api/prices/preview": { body: PricesBody; answer: PricePreview; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/limits": { query: OwnLimitsQuery; answer: OwnLimits; };
+  "GET /api/usage/days": { query: PeriodQuery; answer: DailyUsage; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/groups": { answer: OwnedGroups; };
   "GET /api/usage/groups/{group_id}": { query: MembersUsageQuery; answer: UsageReport; };
+  "GET /api/usage/groups/{group_id}/days": { query: PeriodQuery; answer: DailyUsage; };
   "GET /api/usage/groups/{group_id}/requests": { query: MembersUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/groups/{group_id}/findings": { query: MembersUsageQuery; answer: Findings; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
