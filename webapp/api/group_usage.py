@@ -45,14 +45,14 @@ def list_owned_groups(request: HttpRequest) -> OwnedGroups:
 
 def show_group_usage(request: HttpRequest, group_id: int, query: MembersUsageQuery) -> UsageReport:
     """Show the usage of a group's present members, for its owners. 403 `forbidden`."""
-    members = _members(_owned(request, group_id))
+    members = members_of_owned(request, group_id)
     chosen = asked_filter(query, _chosen(members, query.user))
     return report(period_of(query), chosen, query.by, members)
 
 
 def list_group_used_requests(request: HttpRequest, group_id: int, query: MembersUsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the usage of a group, without their texts. 403 `forbidden`."""
-    members = _members(_owned(request, group_id))
+    members = members_of_owned(request, group_id)
     chosen = asked_filter(query, _chosen(members, query.user))
     slot, reader = Slot(query.weekday, query.hour), _reader(request)
     return listing(period_of(query), chosen, slot, query.order, members.users, reader)
@@ -60,9 +60,14 @@ def list_group_used_requests(request: HttpRequest, group_id: int, query: Members
 
 def show_group_findings(request: HttpRequest, group_id: int, query: MembersUsageQuery) -> Findings:
     """Show what stands out in the usage of a group, for its owners. 403 `forbidden`."""
-    members = _members(_owned(request, group_id))
+    members = members_of_owned(request, group_id)
     chosen = asked_filter(query, _chosen(members, query.user))
     return findings_of(query, chosen, Records(chosen, members.users, _reader(request), is_own=False))
+
+
+def members_of_owned(request: HttpRequest, group_id: int) -> Names:
+    """The present members of a group, by name. Raises ApiError where the user does not own it."""
+    return _members(_owned(request, group_id))
 
 
 def _owned(request: HttpRequest, group_id: int) -> Group:

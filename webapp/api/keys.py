@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+import msgspec
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import F
 from django.http import HttpRequest
 from django.utils import timezone
 
-from webapp.api.limits import check_rank, find_user
+from webapp.api.limits import check_amounts, check_rank, checked_changer, find_user
 from webapp.api.operators import checked_operator
 from webapp.api.people import StopBody, checked_reason
 from webapp.gateway.errors import ApiError, not_found, user_id
@@ -18,9 +20,27 @@ from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
 from webapp.keys import keys
 from webapp.keys.models import ApiKey, Feature
+from webapp.limits.models import AMOUNTS, SharedRule
+from webapp.limits.shared import SharedBy, set_shared
 
 REVOKE = "keys.revoke_keys"
 MAX_LISTED = 200
+
+
+class KeyLimits(Body, frozen=True):
+    """What the requests of one key may use together; null: the key has no such limit of its own.
+
+    The limits of its user, group and model hold beside these.
+    """
+
+    max_open: int | None = None
+    requests_per_minute: int | None = None
+    input_tokens_per_minute: int | None = None
+    output_tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    daily_budget_nano: int | None = None
+    """In billionths of a unit of each currency, on one day of UTC."""
+    monthly_budget_nano: int | None = None
 
 
 class NewKey(Body):
@@ -34,6 +54,7 @@ class NewKey(Body):
     """Features that it may use. Default: all."""
     expires_at: datetime | None = None
     """With its time zone, such as 2026-11-24T08:00:00+01:00. Default: it does not expire."""
+    limits: KeyLimits = KeyLimits()
 
 
 class KeyChange(Body):
@@ -60,6 +81,7 @@ class Key(Result):
     revoked_at: datetime | None
     last_used_at: datetime | None
     """To the minute; null: it was not used yet."""
+    limits: KeyLimits
 
 
 class KeyList(Result):
@@ -89,8 +111,11 @@ def create_key(request: HttpRequest, body: NewKey) -> CreatedKey:
     """Make a key. Only this answer has its secret. 409 `too_many` (100 that work)."""
     if body.expires_at is not None and body.expires_at.tzinfo is None:
         raise ApiError(400, "invalid", "expires_at needs a time zone, such as Z at its end.", "expires_at")
+    check_amounts(body.limits, AMOUNTS)
     try:
-        new = keys.create(user_id(request), body.name, body.models, body.features, body.expires_at)
+        with transaction.atomic():
+            new = keys.create(user_id(request), body.name, body.models, body.features, body.expires_at)
+            _limit(new.key, body.limits)
     except keys.KeyInvalid as error:
         raise ApiError(400, "invalid", str(error), error.field) from None
     except keys.TooManyKeys as error:
@@ -107,6 +132,11 @@ def rename_key(request: HttpRequest, key_id: int, body: KeyChange) -> Key:
         raise ApiError(400, "invalid", str(error), error.field) from None
     found.save(update_fields=["name"])
     return _shown(found)
+
+
+def change_key_limits(request: HttpRequest, key_id: int, body: KeyLimits) -> Key:
+    """Set all limits of an own key. They never allow more than the user's own limits do."""
+    return _limited(_find(user_id(request), key_id), body)
 
 
 def revoke_key(request: HttpRequest, key_id: int) -> None:
@@ -126,6 +156,24 @@ def revoke_user_key(request: HttpRequest, target_id: int, key_id: int, body: Sto
     return _shown(found)
 
 
+def change_user_key_limits(request: HttpRequest, target_id: int, key_id: int, body: KeyLimits) -> Key:
+    """Set all limits of a user's key, for operators. 403 `forbidden`."""
+    found = find_user(target_id)
+    check_rank(checked_changer(request), found)
+    return _limited(_find(found.pk, key_id), body)
+
+
+def _limited(key: ApiKey, limits: KeyLimits) -> Key:
+    check_amounts(limits, AMOUNTS)
+    with transaction.atomic():
+        _limit(key, limits)
+    return _shown(key)
+
+
+def _limit(key: ApiKey, limits: KeyLimits) -> None:
+    set_shared(SharedBy(key=key), msgspec.structs.asdict(limits))
+
+
 def _under(request: HttpRequest, target_id: int) -> User:
     """The user whose keys the operator may see and revoke. Raises ApiError."""
     operator = checked_operator(request, REVOKE, "Only operators with the permission to revoke keys do so.")
@@ -143,10 +191,16 @@ def _find(owner: int, key_id: int) -> ApiKey:
 
 def _listed(owner: int) -> KeyList:
     rows = ApiKey.objects.filter(user_id=owner).order_by(F("revoked_at").desc(nulls_first=True), "-created_at", "-pk")
-    return KeyList(keys=[_shown(row) for row in rows[:MAX_LISTED]], most_live=keys.MAX_LIVE)
+    listed = list(rows[:MAX_LISTED])
+    rules = {rule.key_id: rule for rule in SharedRule.objects.filter(key__in=listed)}
+    return KeyList(keys=[_with_rule(row, rules.get(row.pk)) for row in listed], most_live=keys.MAX_LIVE)
 
 
 def _shown(row: ApiKey) -> Key:
+    return _with_rule(row, SharedRule.objects.filter(key=row).first())
+
+
+def _with_rule(row: ApiKey, rule: SharedRule | None) -> Key:
     is_live = row.is_live(timezone.now())
     return Key(
         id=row.pk,
@@ -159,4 +213,5 @@ def _shown(row: ApiKey) -> Key:
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,
         last_used_at=row.last_used_at,
+        limits=KeyLimits(**{name: getattr(rule, name) for name in AMOUNTS}) if rule is not None else KeyLimits(),
     )

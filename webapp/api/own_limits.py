@@ -5,8 +5,10 @@ from __future__ import annotations
 from django.http import HttpRequest
 
 from inference.protocol.events import Limit
-from webapp.gateway.errors import user_id
+from webapp.gateway.errors import not_found, user_id
 from webapp.gateway.structs import Query, Result
+from webapp.keys.middleware import key_of
+from webapp.keys.models import ApiKey
 from webapp.lifecycle.admission import limits_now
 from webapp.limits.taking import levels_of
 from webapp.registry.offered import default_id
@@ -20,6 +22,8 @@ class OwnLimitsQuery(Query):
 
     model: str = ""
     """Default: the site's default model."""
+    key: int | None = None
+    """Id of an own key, whose limits count too. Default: the key with which the question comes."""
 
 
 class LimitNow(Result):
@@ -37,10 +41,21 @@ class OwnLimits(Result):
 
 
 def show_own_limits(request: HttpRequest, query: OwnLimitsQuery) -> OwnLimits:
-    """Show the limits of the user's next request: the user's own, and those that are shared."""
+    """Show the limits of the user's next request: the user's own, the key's, and those that are shared."""
     model = query.model or default_id()
-    found = (*limits_now(user_id(request), model), *levels_of(user_id(request), model))
+    key = _key(request, query)
+    found = (*limits_now(user_id(request), model, key), *levels_of(user_id(request), model, key))
     return OwnLimits([LimitNow(each, _is_warned(each)) for each in found])
+
+
+def _key(request: HttpRequest, query: OwnLimitsQuery) -> int | None:
+    """Raises ApiError where the asked key is not the user's own."""
+    sent = key_of(request)
+    if query.key is None:
+        return None if sent is None else sent.pk
+    if not ApiKey.objects.filter(pk=query.key, user_id=user_id(request)).exists():
+        raise not_found("key")
+    return query.key
 
 
 def _is_warned(limit: Limit) -> bool:

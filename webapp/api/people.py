@@ -158,7 +158,7 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
     reader, found, period = _check_reader(request), find_user(target_id), period_of(query)
     chosen = Filter(user_ids=(found.pk,))
     effective = rules.effective_of(found.pk)
-    room = room_of(found.pk, model="")
+    room = room_of(found.pk, model="", key_id=None)
     reading = reader_of(reader)
     listed = listing(period, chosen, Slot(), "newest", {found.pk: found.username}, reading)
     return PersonState(
@@ -171,14 +171,14 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
         own_limits=values_of(rules.rule_of(found)),
         num_open=Request.objects.filter(user_id=found.pk, finished_at=None).count(),
         left_this_minute=_left_this_minute(found.pk),
-        tokens_today=room.tokens_today,
+        tokens_today=next((day.used for day in room.days if day.subject == "user"), None),
         requests=listed.requests,
     )
 
 
 def _left_this_minute(user_id: int) -> int | None:
     try:
-        levels = levels_of(user_id, model="")
+        levels = levels_of(user_id, model="", key_id=None)
     except RedisError:
         return None
     return min((limit.remaining for limit in levels if limit.name == "requests"), default=None)

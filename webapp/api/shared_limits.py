@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.http import HttpRequest
 
 from webapp.api.limits import check_amounts, check_rank, checked_changer, find_user
-from webapp.audit.log import record
 from webapp.gateway.errors import ApiError, not_found
 from webapp.gateway.structs import Body, Result
-from webapp.limits.models import SHARED_AMOUNTS, SharedRule
-from webapp.limits.shared import change_shared, remove_shared
+from webapp.limits.models import AMOUNTS, SharedRule
+from webapp.limits.shared import SharedBy, set_shared
 from webapp.registry.models import RegisteredModel
 
 
@@ -27,6 +24,7 @@ class SharedLimitsBody(Body):
     requests_per_minute: int | None
     input_tokens_per_minute: int | None
     output_tokens_per_minute: int | None
+    tokens_per_day: int | None
     daily_budget_nano: int | None
     monthly_budget_nano: int | None
     model: str = ""
@@ -51,12 +49,13 @@ class SharedLimits(Result):
     requests_per_minute: int | None
     input_tokens_per_minute: int | None
     output_tokens_per_minute: int | None
+    tokens_per_day: int | None
     daily_budget_nano: int | None
     monthly_budget_nano: int | None
 
 
 class SharedLimitsList(Result):
-    """All shared rules."""
+    """All shared rules, without those of single keys."""
 
     rules: list[SharedLimits]
 
@@ -70,27 +69,14 @@ def list_shared_limits(request: HttpRequest) -> SharedLimitsList:
 def change_shared_limits(request: HttpRequest, body: SharedLimitsBody) -> SharedLimitsList:
     """Set the limits that the requests of one subject share. 403 `forbidden`; 404 where there is no such subject."""
     operator = checked_changer(request)
-    check_amounts(body, SHARED_AMOUNTS)
+    check_amounts(body, AMOUNTS)
     user, group = _subject_of(body)
     if user is not None:
         check_rank(operator, user)
-    amounts = {name: getattr(body, name) for name in SHARED_AMOUNTS}
+    amounts = {name: getattr(body, name) for name in AMOUNTS}
     with transaction.atomic():
-        _change(body.model, user, group, amounts)
+        set_shared(SharedBy(body.model, user, group), amounts)
     return _listed()
-
-
-def _change(model: str, user: User | None, group: Group | None, amounts: dict[str, Any]) -> None:
-    if all(value is None for value in amounts.values()):
-        rule = remove_shared(model, user, group)
-        if rule is not None:
-            record(rule, "removed the shared limits of", {"subject": rule.subject}, {})
-        return
-    rule, before = change_shared(model, user, group, amounts)
-    changed = [name for name in amounts if amounts[name] != before[name]]
-    if changed:
-        was, now = ({name: values[name] for name in changed} for values in (before, amounts))
-        record(rule, "set the shared limits of", was, now)
 
 
 def _subject_of(body: SharedLimitsBody) -> tuple[User | None, Group | None]:
@@ -108,7 +94,7 @@ def _subject_of(body: SharedLimitsBody) -> tuple[User | None, Group | None]:
 
 
 def _listed() -> SharedLimitsList:
-    rules = SharedRule.objects.select_related("user", "group").order_by("subject")
+    rules = SharedRule.objects.filter(key=None).select_related("user", "group").order_by("subject")
     return SharedLimitsList([_shown(rule) for rule in rules])
 
 
@@ -119,5 +105,5 @@ def _shown(rule: SharedRule) -> SharedLimits:
         user=rule.user.get_username() if rule.user is not None else "",
         group_id=rule.group_id,
         group=rule.group.name if rule.group is not None else "",
-        **{name: getattr(rule, name) for name in SHARED_AMOUNTS},
+        **{name: getattr(rule, name) for name in AMOUNTS},
     )

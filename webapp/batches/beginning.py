@@ -132,7 +132,7 @@ def _close(line: Line) -> None:
 def _compute(batch: Batch, line: Line, work: Computed, answering: Answering) -> None:
     if _is_busy():
         raise _Waits
-    admit_without_request(batch.user_id, line.model, work.num_tokens, is_batch=True)
+    admit_without_request(batch.user_id, line.model, batch.key_id, work.num_tokens, is_batch=True)
     answering.computed(line, work)
 
 

@@ -51,12 +51,12 @@ def counting() -> Counting:
     return Counting()
 
 
-def count_prompt(model: str, messages: Messages, user_id: int) -> int:
-    """Return the number of tokens of the prompt. Counts against the user's requests a minute.
+def count_prompt(model: str, messages: Messages, user_id: int, key_id: int | None) -> int:
+    """Return the number of tokens of the prompt. Counts against the requests a minute.
 
     Raises ApiError, CannotPrepare, Refused, RedisError, UnknownModel.
     """
     name = chosen(model)
-    admit_without_request(user_id, name, 0)
+    admit_without_request(user_id, name, key_id, 0)
     with counting().room(user_id, sum(len(each.content) for each in messages)):
         return num_prompt_tokens(name, messages)

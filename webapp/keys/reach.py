@@ -24,6 +24,7 @@ _CHAT = (
 _OF_OPERATORS = "api/requests/<str:request_id>/reading"
 """Stands below those of a user's own requests, and opens others'."""
 _READ = (
+    "api/usage/limits",
     "api/views",
     "api/shares",
     "api/storage",
@@ -31,6 +32,8 @@ _READ = (
     "api/notices",
     "api/usage",
     "api/usage/requests",
+    "api/usage/days",
+    "api/usage/days.csv",
     "api/usage/findings",
 )
 """Addresses that only answer, without those below them: these are partly operators'."""

@@ -58,11 +58,11 @@ Limits = tuple[Limit, ...]
 def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bool) -> list[Limits]:
     """Reserve room for new requests, in the transaction that creates them; return each one's state of the limits.
 
-    All are of one user and one model. Raises Refused when they do not all fit. The rates have their own place
+    All are of one user, one key and one model. Raises Refused when they do not all fit. The rates have their own place
     (`webapp.limits.taking`).
     """
     user_id, num_new = requests[0].user_id, len(requests)
-    room = _room(user_id, requests[0].model)
+    room = _room(user_id, requests[0].model, requests[0].key_id)
     room.check()
     limits = _limits(room, charges)
     if is_stepped and _open(user_id).filter(input__is_stepped=True).count() + num_new > MAX_STEPPED:
@@ -73,43 +73,45 @@ def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bo
     return limits
 
 
-def admit_without_request(user_id: int, model: str, num_tokens: int, is_batch: bool = False) -> None:
+def admit_without_request(
+    user_id: int, model: str, key_id: int | None, num_tokens: int, is_batch: bool = False
+) -> None:
     """Take one request and its input from the user's rates, for work that leaves no request: an embedding.
 
     The budgets must have room for it, and nothing of them is reserved. Raises Refused, RedisError.
     """
     charge = Charge(num_tokens, num_tokens, 0, is_batch)
-    room = room_of(user_id, model)
+    room = room_of(user_id, model, key_id)
     room.check()
     room.check_budgets([charge])
-    take_rates([Request(user_id=user_id, model=model)], [charge])
+    take_rates([Request(user_id=user_id, model=model, key_id=key_id)], [charge])
 
 
 def admit_some(requests: Sequence[Request], charges: Sequence[Charge]) -> list[Limits]:
     """As `admit`, for as many as fit, from the first on."""
     if not requests:
         return []
-    room = _room(requests[0].user_id, requests[0].model)
+    room = _room(requests[0].user_id, requests[0].model, requests[0].key_id)
     fitting = charges[: room.num_free(charges)]
     reserve(requests[: len(fitting)], fitting, room)
     return _limits(room, fitting)
 
 
-def num_free(user_id: int, model: str) -> int:
+def num_free(user_id: int, model: str, key_id: int | None) -> int:
     """Open requests that the user may still begin, as far as the database counts."""
-    room = room_of(user_id, model)
+    room = room_of(user_id, model, key_id)
     return room.num_free([NOTHING] * room.effective.max_open)
 
 
-def limits_now(user_id: int, model: str) -> Limits:
+def limits_now(user_id: int, model: str, key_id: int | None) -> Limits:
     """The state of each limit that the database counts."""
-    room = room_of(user_id, model)
+    room = room_of(user_id, model, key_id)
     return (*(_places_limit(each, each.num_free, 0) for each in room.places), *room.limits(0, [NOTHING]))
 
 
-def _room(user_id: int, model: str) -> Room:
+def _room(user_id: int, model: str, key_id: int | None) -> Room:
     lock_user(user_id)
-    return room_of(user_id, model, is_locked=connection.features.has_select_for_update)
+    return room_of(user_id, model, key_id, is_locked=connection.features.has_select_for_update)
 
 
 def _limits(room: Room, charges: Sequence[Charge]) -> list[Limits]:
@@ -125,7 +127,7 @@ def _limits(room: Room, charges: Sequence[Charge]) -> list[Limits]:
 
 def _check_shared(places: Places, num_new: int) -> None:
     if num_new > places.num_free:
-        told = {"group": "The members of your group have", "site": "All users together have"}
+        told = {"key": "Your key has", "group": "The members of your group have", "site": "All users together have"}
         whose = told.get(places.scope.kind, "This model has")
         message = f"{whose} {places.num_open} of {places.most} requests open. Wait for one to end."
         raise TooManyOpen(message)

@@ -18,7 +18,7 @@ from inference.protocol.events import Limit
 from webapp.limits.models import Reservation
 from webapp.limits.refusal import budget_used_up
 from webapp.limits.scopes import Scope, Subject
-from webapp.usage.models import UsageRecord, UsageSum, UserSum
+from webapp.limits.used import uses_since
 
 Period = Literal["daily_budget", "monthly_budget"]
 _RETRY_AFTER_S = 5
@@ -90,7 +90,7 @@ def release(request_id: str) -> None:
 
 
 def _budget(scope: Scope, name: Period, start: datetime, end: datetime, currency: str) -> Budget:
-    spent = _total(_spent(scope, start).filter(currency=currency), "spent", "cost_nano")
+    spent = _total(uses_since(scope, start).filter(currency=currency), "spent", "cost_nano")
     reserved = _total(_reserved(scope).filter(currency=currency), "reserved", "nano")
     found = dict(spent.union(reserved, all=True))
     limit = getattr(scope.amounts, f"{name}_nano")
@@ -104,21 +104,11 @@ def _total(rows: QuerySet[Any], name: str, column: str) -> QuerySet[Any]:
     return summed
 
 
-def _spent(scope: Scope, start: datetime) -> QuerySet[Any]:
-    """Rows with the cost of requests that were accepted since."""
-    if scope.model and scope.user_id:
-        return UsageRecord.objects.filter(user_id=scope.user_id, model=scope.model, accepted_at__gte=start)
-    if scope.model:
-        return UsageSum.objects.filter(span="day", start__gte=start, model=scope.model)
-    sums = UserSum.objects.filter(span="day", start__gte=start)
-    if scope.user_id:
-        return sums.filter(user_id=scope.user_id)
-    return sums.filter(user__groups=scope.group_id) if scope.group_id else sums
-
-
 def _reserved(scope: Scope) -> QuerySet[Reservation]:
     """Reservations of all open requests, also of those that were accepted before the period began."""
     rows = Reservation.objects.filter(request__finished_at=None)
+    if scope.key_id is not None:
+        return rows.filter(request__key_id=scope.key_id)
     if scope.model:
         rows = rows.filter(request__model=scope.model)
     if scope.user_id:

@@ -8,17 +8,18 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
 
+from webapp.keys.models import ApiKey
 from webapp.requests.models import Request
 
-SHARED_AMOUNTS = (
+AMOUNTS = (
     "max_open",
     "requests_per_minute",
     "input_tokens_per_minute",
     "output_tokens_per_minute",
+    "tokens_per_day",
     "daily_budget_nano",
     "monthly_budget_nano",
 )
-AMOUNTS = (*SHARED_AMOUNTS, "tokens_per_day")
 FLAGS = ("may_share", "may_probe", "may_rerun")
 
 
@@ -31,6 +32,8 @@ class _Amounts(models.Model):
     input_tokens_per_minute = models.PositiveIntegerField(null=True)
     """Tokens of prompts; those that the prefix cache holds do not count."""
     output_tokens_per_minute = models.PositiveIntegerField(null=True)
+    tokens_per_day = models.PositiveBigIntegerField(null=True)
+    """Tokens of all kinds on one day of UTC."""
     daily_budget_nano = models.PositiveBigIntegerField(null=True)
     """Billionths of a unit of each currency, on one day of UTC."""
     monthly_budget_nano = models.PositiveBigIntegerField(null=True)
@@ -48,8 +51,6 @@ class Rule(_Amounts):
     )
     group = models.OneToOneField(Group, null=True, on_delete=models.CASCADE, related_name="limits_rule")
     is_site = models.BooleanField(default=False)
-    tokens_per_day = models.PositiveBigIntegerField(null=True)
-    """Tokens of all kinds on one day of UTC."""
     may_share = models.BooleanField(null=True)
     """Links to traces may be made, and those that there are open."""
     may_probe = models.BooleanField(null=True)
@@ -78,16 +79,17 @@ class Rule(_Amounts):
 
 
 class SharedRule(_Amounts):
-    """Amounts that requests take from together: all of a model, of a group's members, or of the site.
+    """Amounts that requests take from together: all of a key, of a model, of a group's members, or of the site.
 
     With a model and a user it bounds that user's requests to the model.
     """
 
     subject = models.CharField(max_length=160, unique=True)
-    """`model:<id>`, `model:<id> user:<id>`, `group:<id>` or `site`: the name of its buckets."""
+    """`model:<id>`, `model:<id> user:<id>`, `group:<id>`, `key:<prefix>` or `site`: its buckets' name."""
     model = models.CharField(max_length=128, blank=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
+    key = models.OneToOneField(ApiKey, null=True, on_delete=models.CASCADE, related_name="limits_rule")
 
     def __str__(self) -> str:
         return self.subject

@@ -60,7 +60,7 @@ for at = 1, num do
   write(KEYS[at], debt + totals[at] * 60000, limit)
   for request = 1, num_requests do
     local taken = amount(request, at)
-    local row = limit .. ':' .. string.format('%.0f', taken) .. ':' .. string.format('%.0f', debt)
+    local row = string.format('%s:%.0f:%.0f:%.0f', limit, taken, now, debt)
     redis.call('HSET', KEYS[num + request], KEYS[at], row)
     debt = debt + taken * 60000
   end
@@ -71,7 +71,8 @@ return reply
 )
 
 # KEYS: a request's record, then the buckets that it names. ARGV: the amount that was used of each. Returns 1, or 0
-# where another call corrected it before.
+# where another call corrected it before. The time since it took has filled a part of what it gives back: that part is
+# not given a second time.
 CORRECT = (
     _BUCKET
     + """
@@ -79,11 +80,12 @@ local rows = {}
 for at = 2, #KEYS do rows[at] = redis.call('HGET', KEYS[1], KEYS[at]) end
 if redis.call('DEL', KEYS[1]) == 0 then return 0 end
 for at = 2, #KEYS do
-  local limit, taken = string.match(rows[at] or '', '^(%d+):(%d+):')
+  local limit, taken, since = string.match(rows[at] or '', '^(%d+):(%d+):(%d+):')
   if limit then
-    local more = tonumber(ARGV[at - 1]) - tonumber(taken)
+    local more = (tonumber(ARGV[at - 1]) - tonumber(taken)) * 60000
+    if more < 0 then more = math.min(0, more + tonumber(limit) * math.max(0, now - tonumber(since))) end
     local debt = debt_of(KEYS[at])
-    if more ~= 0 then write(KEYS[at], debt + more * 60000, limit) end
+    if more ~= 0 then write(KEYS[at], debt + more, limit) end
   end
 end
 return 1

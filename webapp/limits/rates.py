@@ -124,7 +124,7 @@ def rates() -> Rates:
 
 
 def _record_key(request_id: str) -> str:
-    """Hash: by bucket `<limit>:<amount>:<debt before>`. Expires."""
+    """Hash: by bucket `<limit>:<amount>:<ms of taking>:<debt before>`. Expires."""
     return f"{_TAG}:taken:{request_id}"
 
 

@@ -88,11 +88,12 @@ def _money(nano: int, currency: str) -> str:
     return f"{nano / 1e9:,.5f} {currency}"
 
 
-def day_used_up(limit: int, used: int, wait_s: int) -> Refused:
-    message = (
-        f"You have used {used:,} of your {limit:,} tokens for today. Try again in {_time(wait_s)}, at midnight UTC."
-    )
-    return Refused("day_used_up", message, wait_s)
+def day_used_up(limit: int, used: int, subject: str, wait_s: int) -> Refused:
+    retry = f"Try again in {_time(wait_s)}, at midnight UTC."
+    if subject == "user":
+        return Refused("day_used_up", f"You have used {used:,} of your {limit:,} tokens for today. {retry}", wait_s)
+    message = f"{used:,} tokens are used today; {_OWNERS[subject]} is {limit:,} tokens a day. {retry}"
+    return Refused("day_used_up", message, wait_s, subject)
 
 
 def _time(wait_s: int) -> str:

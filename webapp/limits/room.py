@@ -8,26 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from django.db.models import Sum
 from django.utils import timezone
 
 from inference.protocol.events import Limit
-from webapp.billing.bill import KINDS
 from webapp.billing.book import PriceSet
 from webapp.limits.budget import Budget, budgets_of
 from webapp.limits.charge import Charge, prices_now
 from webapp.limits.effective import Effective
 from webapp.limits.models import Reservation
-from webapp.limits.refusal import day_used_up, forms_too_complex, sending_stopped
+from webapp.limits.refusal import forms_too_complex, sending_stopped
 from webapp.limits.rules import effective_of
 from webapp.limits.scopes import Scope, scopes_of
 from webapp.limits.shared import shared_rules
+from webapp.limits.used import DayTokens, tokens_today
 from webapp.requests.models import Request
-from webapp.usage.models import UsageRecord, UserSum
+from webapp.usage.models import UsageRecord
 
-_S = 1_000_000
 MAX_TOO_COMPLEX = 10
 """Answers of a user that may fail in the time below as their form was too complex. Such answers cost nothing."""
 TOO_COMPLEX_TIME = timedelta(minutes=10)
@@ -56,8 +54,8 @@ class Room:
     budgets: list[Budget]
     prices: PriceSet | None
     """None: nothing is priced, or no budget concerns it."""
-    tokens_today: int | None
-    """Tokens of the requests that ended today in UTC; null: tokens have no limit."""
+    days: list[DayTokens]
+    """Of the scopes whose tokens of a day have a limit."""
     forms_wait_s: int = 0
     """Time until the user may send again after answers whose form was too complex."""
 
@@ -65,9 +63,8 @@ class Room:
         """Raises Refused where the user may send nothing now."""
         if self.effective.stop_reason is not None:
             raise sending_stopped(self.effective.stop_reason)
-        limit = self.effective.tokens_per_day
-        if limit is not None and self.tokens_today is not None and self.tokens_today >= limit:
-            raise day_used_up(limit, self.tokens_today, _s_to_midnight())
+        for day in self.days:
+            day.check()
         if self.forms_wait_s:
             raise forms_too_complex(MAX_TOO_COMPLEX, self.forms_wait_s)
 
@@ -78,8 +75,7 @@ class Room:
 
     def num_free(self, charges: Sequence[Charge]) -> int:
         """Return how many of these, from the first on, fit."""
-        limit = self.effective.tokens_per_day
-        is_used_up = limit is not None and (self.tokens_today or 0) >= limit
+        is_used_up = any(day.remaining == 0 for day in self.days)
         if self.effective.stop_reason is not None or is_used_up or self.forms_wait_s:
             return 0
         most = min([len(charges), *(each.num_free for each in self.places)])
@@ -93,16 +89,14 @@ class Room:
 
     def limits(self, at: int, charges: Sequence[Charge]) -> list[Limit]:
         """The state of each limit for the request at this place of the same send, except open requests."""
-        found, nanos = [], self.nanos(charges)
-        if self.effective.tokens_per_day is not None and self.tokens_today is not None:
-            found.append(_day_limit(self.effective.tokens_per_day, self.tokens_today))
-        return [*found, *(budget.limit_before(sum(nanos[:at]), nanos[at]) for budget in self.budgets)]
+        nanos, days = self.nanos(charges), [day.as_limit() for day in self.days]
+        return [*days, *(budget.limit_before(sum(nanos[:at]), nanos[at]) for budget in self.budgets)]
 
 
-def room_of(user_id: int, model: str, is_locked: bool = False) -> Room:
-    """Read the state of the user's limits. is_locked: lock the shared rules whose amounts the database counts."""
+def room_of(user_id: int, model: str, key_id: int | None, is_locked: bool = False) -> Room:
+    """Read the state of the limits. is_locked: lock the shared rules whose amounts the database counts."""
     effective = effective_of(user_id)
-    rules = shared_rules(user_id, model)
+    rules = shared_rules(user_id, model, key_id)
     scopes = scopes_of(user_id, effective, list(rules.select_for_update(no_key=True) if is_locked else rules))
     prices = prices_now(model) if any(scope.has_budget for scope in scopes) else None
     return Room(
@@ -112,7 +106,7 @@ def room_of(user_id: int, model: str, is_locked: bool = False) -> Room:
         ],
         budgets=[] if prices is None else budgets_of(scopes, prices.currency),
         prices=prices,
-        tokens_today=None if effective.tokens_per_day is None else _tokens_today(user_id),
+        days=[day for scope in scopes if (day := tokens_today(scope)) is not None],
         forms_wait_s=_forms_wait_s(user_id),
     )
 
@@ -127,6 +121,8 @@ def reserve(requests: Sequence[Request], charges: Sequence[Charge], room: Room) 
 
 def _num_open(scope: Scope) -> int:
     rows = Request.objects.filter(finished_at=None)
+    if scope.key_id is not None:
+        return rows.filter(key_id=scope.key_id).count()
     if scope.model:
         rows = rows.filter(model=scope.model)
     if scope.user_id:
@@ -141,31 +137,3 @@ def _forms_wait_s(user_id: int) -> int:
     recent = failed.filter(accepted_at__gt=now - TOO_COMPLEX_TIME).order_by("-accepted_at")
     last = recent.values_list("accepted_at", flat=True)[MAX_TOO_COMPLEX - 1 : MAX_TOO_COMPLEX].first()
     return 0 if last is None else int((last + TOO_COMPLEX_TIME - now).total_seconds()) + 1
-
-
-def _tokens_today(user_id: int) -> int:
-    sums = UserSum.objects.filter(span="day", start=_midnight(), user_id=user_id)
-    found = sums.aggregate(**{kind: Sum(kind, default=0) for kind in KINDS})
-    return sum(found.values())
-
-
-def _midnight() -> datetime:
-    """The beginning of today in UTC."""
-    return timezone.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _s_to_midnight() -> int:
-    return int((_midnight() + timedelta(days=1) - timezone.now()).total_seconds()) + 1
-
-
-def _day_limit(limit: int, used: int) -> Limit:
-    """Nothing is taken yet: the tokens count when the request ends."""
-    end = _midnight() + timedelta(days=1)
-    return Limit(
-        name="daily_tokens",
-        limit=limit,
-        remaining=max(0, limit - used),
-        reset_unix_us=int(end.timestamp()) * _S,
-        num_taken=0,
-        refill_per_s=0.0,
-    )

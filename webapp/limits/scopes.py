@@ -29,6 +29,7 @@ class Scope:
     user_id: int | None = None
     """None: the requests of several users count."""
     group_id: int | None = None
+    key_id: int | None = None
     model: str = ""
 
     def buckets(self) -> list[Bucket]:
@@ -46,5 +47,7 @@ def scopes_of(user_id: int, effective: Effective, rules: Sequence[SharedRule]) -
 
 
 def _scope_of(rule: SharedRule) -> Scope:
-    kind: Subject = "model" if rule.model else "group" if rule.group_id else "site"
-    return Scope(kind, rule.subject, rule, user_id=rule.user_id, group_id=rule.group_id, model=rule.model)
+    kind: Subject = (
+        "model" if rule.model else "group" if rule.group_id else "key" if rule.key_id is not None else "site"
+    )
+    return Scope(kind, rule.subject, rule, rule.user_id, rule.group_id, rule.key_id, rule.model)

@@ -1,30 +1,50 @@
-"""Reads and writes shared rules. Knows nothing of how their amounts are counted."""
+"""Reads and writes shared rules, also those of a single key. Knows nothing of how their amounts are counted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.db.models import Q, QuerySet
 
+from webapp.audit.log import record
+from webapp.keys.models import ApiKey
 from webapp.limits.models import SharedRule
 
 
-def shared_rules(user_id: int, model: str) -> QuerySet[SharedRule]:
-    """Rules that concern a user's request to a model, in the order in which they are locked."""
+@dataclass(frozen=True)
+class SharedBy:
+    """The requests that share a rule: of a model, of a user at a model, of a group, of a key, or all of the site."""
+
+    model: str = ""
+    user: User | None = None
+    group: Group | None = None
+    key: ApiKey | None = None
+
+    @property
+    def subject(self) -> str:
+        if self.group is not None:
+            return f"group:{self.group.pk}"
+        if self.key is not None:
+            return self.key.principal
+        of_user = f" user:{self.user.pk}" if self.user is not None else ""
+        return f"model:{self.model}{of_user}" if self.model else "site"
+
+
+def shared_rules(user_id: int, model: str, key_id: int | None) -> QuerySet[SharedRule]:
+    """Rules that concern a user's request to a model, in the order in which they are locked. key_id: its key."""
     by_model = Q(model="") | Q(model=model)
     by_user = Q(user=None) | Q(user_id=user_id)
     by_group = Q(group=None) | Q(group__in=Group.objects.filter(user=user_id))
-    return SharedRule.objects.filter(by_model, by_user, by_group).order_by("pk")
+    return SharedRule.objects.filter(by_model, by_user, by_group, Q(key=None) | Q(key_id=key_id)).order_by("pk")
 
 
-def change_shared(
-    model: str, user: User | None, group: Group | None, amounts: Mapping[str, int | None]
-) -> tuple[SharedRule, dict[str, Any]]:
+def change_shared(shared_by: SharedBy, amounts: Mapping[str, int | None]) -> tuple[SharedRule, dict[str, Any]]:
     """Change the subject's amounts. Returns the saved rule, and its amounts before."""
-    own = {"model": model, "user": user, "group": group}
-    rule, _ = SharedRule.objects.select_for_update().get_or_create(subject=_subject(model, user, group), defaults=own)
+    rules = SharedRule.objects.select_for_update()
+    rule, _ = rules.get_or_create(subject=shared_by.subject, defaults=vars(shared_by))
     before = {name: getattr(rule, name) for name in amounts}
     for name, value in amounts.items():
         setattr(rule, name, value)
@@ -32,16 +52,23 @@ def change_shared(
     return rule, before
 
 
-def remove_shared(model: str, user: User | None, group: Group | None) -> SharedRule | None:
+def remove_shared(shared_by: SharedBy) -> SharedRule | None:
     """Remove the subject's rule. None: it has none."""
-    rule = SharedRule.objects.select_for_update().filter(subject=_subject(model, user, group)).first()
+    rule = SharedRule.objects.select_for_update().filter(subject=shared_by.subject).first()
     if rule is not None:
         SharedRule.objects.filter(pk=rule.pk).delete()
     return rule
 
 
-def _subject(model: str, user: User | None, group: Group | None) -> str:
-    if group is not None:
-        return f"group:{group.pk}"
-    of_user = f" user:{user.pk}" if user is not None else ""
-    return f"model:{model}{of_user}" if model else "site"
+def set_shared(shared_by: SharedBy, amounts: Mapping[str, int | None]) -> None:
+    """Set all amounts of the subject, and record the change. Without any amount the rule is removed."""
+    if all(value is None for value in amounts.values()):
+        removed = remove_shared(shared_by)
+        if removed is not None:
+            record(removed, "removed the shared limits of", {"subject": removed.subject}, {})
+        return
+    rule, before = change_shared(shared_by, amounts)
+    changed = [name for name in amounts if amounts[name] != before[name]]
+    if changed:
+        was, now = ({name: values[name] for name in changed} for values in (before, amounts))
+        record(rule, "set the shared limits of", was, now)

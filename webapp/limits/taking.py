@@ -34,9 +34,9 @@ class _Rate:
 def take_rates(requests: Sequence[Request], charges: Sequence[Charge]) -> list[list[Limit]]:
     """Take all requests' shares, or none; return the state of each rate before each request.
 
-    All are of one user and one model. Raises Refused, RedisError.
+    All are of one user, one key and one model. Raises Refused, RedisError.
     """
-    found = _rates_of(requests[0].user_id, requests[0].model)
+    found = _rates_of(requests[0].user_id, requests[0].model, requests[0].key_id)
     amounts = [[charge.amount(rate.bucket, len(charges)) for rate in found] for charge in charges]
     taking = rates().take(
         [rate.bucket for rate in found], {request.pk: row for request, row in zip(requests, amounts, strict=True)}
@@ -49,9 +49,9 @@ def take_rates(requests: Sequence[Request], charges: Sequence[Charge]) -> list[l
     return _before_each(found, taking.levels, amounts)
 
 
-def levels_of(user_id: int, model: str) -> list[Limit]:
+def levels_of(user_id: int, model: str, key_id: int | None) -> list[Limit]:
     """Read the state of each rate for a user's requests to a model. Raises RedisError."""
-    found = _rates_of(user_id, model)
+    found = _rates_of(user_id, model, key_id)
     return list(map(_limit, found, rates().levels([rate.bucket for rate in found]), [0] * len(found)))
 
 
@@ -72,8 +72,8 @@ def correct(request_id: str) -> None:
     rates().correct(request_id, lambda kind: used_of(usage, kind))
 
 
-def _rates_of(user_id: int, model: str) -> list[_Rate]:
-    scopes = scopes_of(user_id, effective_of(user_id), list(shared_rules(user_id, model)))
+def _rates_of(user_id: int, model: str, key_id: int | None) -> list[_Rate]:
+    scopes = scopes_of(user_id, effective_of(user_id), list(shared_rules(user_id, model, key_id)))
     return [_Rate(bucket, scope.kind) for scope in scopes for bucket in scope.buckets()]
 
 

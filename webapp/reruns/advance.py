@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 import msgspec
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from redis.exceptions import RedisError
@@ -62,10 +62,10 @@ def _may_begin(rerun_id: str) -> bool:
 
     A set waits too while its model is not offered or has no ready worker, so that it outlives the worker.
     """
-    rerun = _going(rerun_id).only("user_id", "model").first()
-    if rerun is None or min(num_free(rerun.user_id, rerun.model), MAX_AT_ONCE - _num_open(rerun)) <= 0:
+    rerun = _going(rerun_id).only("user_id", "key_id", "model").first()
+    if rerun is None or min(num_free(rerun.user_id, rerun.model, rerun.key_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
         return False
-    if any(limit.remaining == 0 for limit in levels_of(rerun.user_id, rerun.model)):
+    if any(limit.remaining == 0 for limit in levels_of(rerun.user_id, rerun.model, rerun.key_id)):
         return False
     if not is_offered(rerun.model) or not ready_workers(rerun.model) or num_free_places(rerun.model) == 0:
         return False
@@ -151,7 +151,7 @@ def _start(run: Run, charge: Charge, limits: Limits) -> None:
     try:
         (rates,) = take_rates([request], [charge])
         start(request, _params(run), arrival, (*limits, *rates), replay_of=run.rerun.original_id)
-    except (QueueUnavailable, Refused, RedisError) as error:
+    except (QueueUnavailable, Refused, RedisError, DatabaseError) as error:
         logger.warning("%s waits on: %s", run, error)
         Run.objects.filter(pk=run.pk).update(request=None, num_tries=run.num_tries - 1)
         take_back(request)

@@ -504,6 +504,31 @@ export interface CreatedKey {
   secret: string;
 }
 
+/** Use by day, model and key, and the pace to the month's end. */
+export interface DailyUsage {
+  days: DayUse[];
+  pace: Pace[];
+}
+
+/** The requests of one day with one model, key, user and currency. */
+export interface DayUse {
+  day: string;
+  model: string;
+  /** The key's prefix; empty: a sign-in, or a key that was deleted. */
+  key: string;
+  user: string;
+  /** Also those that were refused. */
+  num_requests: number;
+  uncached_input: number;
+  cache_read: number;
+  cache_write_5m: number;
+  cache_write_1h: number;
+  output: number;
+  /** Empty: nothing was priced. */
+  currency: string;
+  cost_nano: number;
+}
+
 /** A draft of the next message. */
 export interface Draft {
   text: string;
@@ -753,11 +778,24 @@ export interface Key {
   revoked_at: string | null;
   /** To the minute; null: it was not used yet. */
   last_used_at: string | null;
+  limits: KeyLimits;
 }
 
 /** A key's new name. */
 export interface KeyChange {
   name: string;
+}
+
+/** What the requests of one key may use together; null: the key has no such limit of its own. The limits of its user, group and model hold beside these. */
+export interface KeyLimits {
+  max_open: number | null;
+  requests_per_minute: number | null;
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
+  tokens_per_day: number | null;
+  /** In billionths of a unit of each currency, on one day of UTC. */
+  daily_budget_nano: number | null;
+  monthly_budget_nano: number | null;
 }
 
 /** A user's keys. */
@@ -1229,6 +1267,7 @@ export interface NewKey {
   features?: ("batches" | "chat" | "completions" | "embeddings" | "read")[];
   /** With its time zone, such as 2026-11-24T08:00:00+01:00. Default: it does not expire. */
   expires_at?: string | null;
+  limits?: KeyLimits;
 }
 
 /** A message, and the settings of its answers. Without settings the conversation's hold. */
@@ -1317,6 +1356,8 @@ export interface OwnLimits {
 export interface OwnLimitsQuery {
   /** Default: the site's default model. */
   model?: string;
+  /** Id of an own key, whose limits count too. Default: the key with which the question comes. */
+  key?: number | null;
 }
 
 /** A group of which the user is an owner. */
@@ -1335,6 +1376,19 @@ export interface OwnedGroups {
 export interface OwnerBody {
   /** The user's name. */
   name: string;
+}
+
+/** One currency's cost in this month of UTC, and a projection to its end. */
+export interface Pace {
+  currency: string;
+  spent_nano: number;
+  /** If the rest of the month goes on like its beginning. */
+  projected_nano: number;
+  days_elapsed: number;
+  days_of_month: number;
+  /** The budget of the month in force; null: there is none. */
+  budget_nano: number | null;
+  formula: string;
 }
 
 /** The prompts of a chat, turn by turn. */
@@ -2247,6 +2301,7 @@ export interface SharedLimits {
   requests_per_minute: number | null;
   input_tokens_per_minute: number | null;
   output_tokens_per_minute: number | null;
+  tokens_per_day: number | null;
   daily_budget_nano: number | null;
   monthly_budget_nano: number | null;
 }
@@ -2257,6 +2312,7 @@ export interface SharedLimitsBody {
   requests_per_minute: number | null;
   input_tokens_per_minute: number | null;
   output_tokens_per_minute: number | null;
+  tokens_per_day: number | null;
   daily_budget_nano: number | null;
   monthly_budget_nano: number | null;
   /** Id of a registered model; empty: requests to all models. */
@@ -2267,7 +2323,7 @@ export interface SharedLimitsBody {
   group_id?: number | null;
 }
 
-/** All shared rules. */
+/** All shared rules, without those of single keys. */
 export interface SharedLimitsList {
   rules: SharedLimits[];
 }
@@ -2916,9 +2972,11 @@ export interface Operations {
   "POST /api/prices/preview": { body: PricesBody; answer: PricePreview; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/limits": { query: OwnLimitsQuery; answer: OwnLimits; };
+  "GET /api/usage/days": { query: PeriodQuery; answer: DailyUsage; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/groups": { answer: OwnedGroups; };
   "GET /api/usage/groups/{group_id}": { query: MembersUsageQuery; answer: UsageReport; };
+  "GET /api/usage/groups/{group_id}/days": { query: PeriodQuery; answer: DailyUsage; };
   "GET /api/usage/groups/{group_id}/requests": { query: MembersUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/groups/{group_id}/findings": { query: MembersUsageQuery; answer: Findings; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
@@ -2953,7 +3011,9 @@ export interface Operations {
   "POST /api/keys": { body: NewKey; answer: CreatedKey; };
   "PATCH /api/keys/{key_id}": { body: KeyChange; answer: Key; };
   "DELETE /api/keys/{key_id}": { answer: void; };
+  "PUT /api/keys/{key_id}/limits": { body: KeyLimits; answer: Key; };
   "GET /api/users/{target_id}/keys": { answer: KeyList; };
+  "PUT /api/users/{target_id}/keys/{key_id}/limits": { body: KeyLimits; answer: Key; };
   "POST /api/users/{target_id}/keys/{key_id}/revoke": { body: StopBody; answer: Key; };
   "GET /api/account/data": { answer: UserData; };
   "POST /api/account/erasure": { body: ConfirmedErasure; answer: UserData; };

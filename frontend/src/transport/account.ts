@@ -1,5 +1,5 @@
 /** Calls on the signed-in user's own sign-ins and keys. */
-import type { NewKey } from "../protocol/api";
+import type { KeyLimits, NewKey } from "../protocol/api";
 import { call } from "./api";
 
 export const account = {
@@ -9,5 +9,7 @@ export const account = {
   endOtherSignIns: () => call("DELETE /api/account/sign-ins"),
   keys: () => call("GET /api/keys"),
   makeKey: (body: NewKey) => call("POST /api/keys", { body }),
+  limitKey: (key_id: number, body: KeyLimits) =>
+    call("PUT /api/keys/{key_id}/limits", { path: { key_id }, body }),
   revokeKey: (key_id: number) => call("DELETE /api/keys/{key_id}", { path: { key_id } }),
 };

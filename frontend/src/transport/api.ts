@@ -296,6 +296,14 @@ export const api = {
     kind === "group"
       ? call("GET /api/usage/groups/{group_id}", { path: { group_id: group }, query })
       : call(kind === "own" ? "GET /api/usage" : "GET /api/usage/all", { query }),
+  dailyUsage: (asked: string, { kind, group }: Scope) => {
+    const query = new URLSearchParams(asked);
+    return kind === "group"
+      ? call("GET /api/usage/groups/{group_id}/days", { path: { group_id: group }, query })
+      : call("GET /api/usage/days", { query });
+  },
+  dailyUsageFile: (asked: string, { kind, group }: Scope) =>
+    kind === "group" ? `/api/usage/groups/${group}/days.csv?${asked}` : `/api/usage/days.csv?${asked}`,
   ownLimits: () => call("GET /api/usage/limits"),
   ownedGroups: () => call("GET /api/usage/groups"),
   /** The models of one user beside those of all. */

@@ -138,7 +138,8 @@ def test_only_these_addresses_are_reached_and_none_of_an_operator() -> None:
     read = {each for each in reached if not features_for(each, "POST")}
     assert read == {
         "api/views", "api/shares", "api/storage", "api/retention", "api/notices",
-        "api/usage", "api/usage/requests", "api/usage/findings",
+        "api/usage", "api/usage/requests", "api/usage/findings", "api/usage/limits",
+        "api/usage/days", "api/usage/days.csv",
     }  # fmt: skip
 
 

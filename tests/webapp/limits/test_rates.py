@@ -46,6 +46,7 @@ class Model:
         self.debt = dict.fromkeys(BUCKETS, 0)
         self.at = dict.fromkeys(BUCKETS, self.now)
         self.taken: dict[int, list[int]] = {}
+        self.since: dict[int, int] = {}
 
     def debts(self) -> list[int]:
         self.at = {each: min(at, self.now) for each, at in self.at.items()}
@@ -61,7 +62,7 @@ class Model:
         after = [debt + amount * PER_UNIT for debt, amount in zip(self.debts(), amounts, strict=True)]
         if any(debt > each.limit * PER_UNIT for each, debt in zip(BUCKETS, after, strict=True)):
             return False
-        self.taken[request] = amounts
+        self.taken[request], self.since[request] = amounts, self.now
         self._write(after)
         return True
 
@@ -70,8 +71,11 @@ class Model:
         if taken is None:
             return False
         for each, debt, was, now in zip(BUCKETS, self.debts(), taken, used, strict=True):
-            if was != now:
-                self.debt[each], self.at[each] = max(0, debt + (now - was) * PER_UNIT), self.now
+            more = (now - was) * PER_UNIT
+            if more < 0:
+                more = min(0, more + each.limit * max(0, self.now - self.since[request]))
+            if more:
+                self.debt[each], self.at[each] = max(0, debt + more), self.now
         return True
 
 
@@ -138,6 +142,17 @@ def test_an_empty_bucket_fills_again_after_a_clock_that_jumped_back(redis_client
     assert wait_ms == 6_000
     rates.set_clock(10**12 - 3_600_000 + wait_ms)
     assert rates.take([bucket], {"b": [1]}).is_taken
+
+
+def test_a_correction_gives_back_no_more_than_time_has_not_filled(redis_client: redis.Redis) -> None:
+    rates = Clocked(redis_client)
+    bucket = Bucket("user:1", "input_tokens", 100)
+    rates.set_clock(10**12)
+    assert rates.take([bucket], {"a": [100]}).is_taken
+    rates.set_clock(10**12 + 30_000)
+    assert rates.take([bucket], {"b": [50]}).is_taken  # a full minute's amount is taken again
+    rates.correct("a", lambda _: 0)
+    assert rates.levels([bucket])[0].remaining == 50  # as if the first had taken nothing
 
 
 def test_an_amount_beyond_the_limit_never_fits(rates: Rates) -> None:

@@ -38,10 +38,11 @@ async def count_tokens(http: HttpRequest) -> HttpResponseBase:
 
 
 def _count(http: HttpRequest, body: CountBody) -> Count:
-    check_scope(key_of(http), "chat", body.model)
+    key = key_of(http)
+    check_scope(key, "chat", body.model)
     chosen(body.model)
     prompt = prompt_of(body)
     try:
-        return Count(count_prompt(body.model, prompt.messages, user_id(http)))
+        return Count(count_prompt(body.model, prompt.messages, user_id(http), None if key is None else key.pk))
     except CannotPrepare as error:
         raise refusal_of_failure(error.failure.code, error.failure.message) from None

@@ -66,7 +66,9 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     check_scope(key_of(http), "embeddings", body.model)
     texts = texts_of(body)
     timing.mark("validate")
-    await sync_to_async(admit_without_request)(user_id(http), EMBEDDING_MODEL, estimate(texts))
+    key = key_of(http)
+    key_id = None if key is None else key.pk
+    await sync_to_async(admit_without_request)(user_id(http), EMBEDDING_MODEL, key_id, estimate(texts))
     timing.mark("admit")
     found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, user_id(http))
     timing.mark("embed")

@@ -36,6 +36,7 @@ it("names whose requests share a rule", () => {
     requests_per_minute: null,
     input_tokens_per_minute: null,
     output_tokens_per_minute: null,
+    tokens_per_day: null,
     daily_budget_nano: null,
     monthly_budget_nano: null,
   };

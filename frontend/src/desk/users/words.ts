@@ -11,20 +11,17 @@ import type {
 import { count, counted, money } from "../../trace/format";
 import { numInput } from "../figures/words";
 
-export type SharedAmountName = keyof typeof SHARED_AMOUNTS;
-export type AmountName = SharedAmountName | "tokens_per_day";
+export type AmountName = keyof typeof AMOUNTS;
 export type FlagName = "may_share" | "may_probe" | "may_rerun";
 
 interface Amount {
   name: string;
   most: number;
   help: string;
-  /** It is kept in billionths of a currency's unit, and written in units. */
-  isMoney?: true;
 }
 
 const BUDGET_MOST = 1e15;
-export const SHARED_AMOUNTS = {
+export const AMOUNTS = {
   max_open: { name: "Requests at once", most: 32, help: "1 to 32. The product's own limit is 8." },
   requests_per_minute: { name: "Requests a minute", most: 10_000, help: "1 to 10,000." },
   input_tokens_per_minute: {
@@ -37,27 +34,22 @@ export const SHARED_AMOUNTS = {
     most: 50_000_000,
     help: "A request reserves its max_tokens, and gives back what it does not write.",
   },
-  daily_budget_nano: {
-    name: "Budget of a day",
-    most: BUDGET_MOST,
-    help: "In units of each model's currency, by the day in UTC.",
-    isMoney: true,
-  },
-  monthly_budget_nano: {
-    name: "Budget of a month",
-    most: BUDGET_MOST,
-    help: "In units of each model's currency, by the month in UTC.",
-    isMoney: true,
-  },
-} satisfies Record<string, Amount>;
-export const AMOUNTS: Record<AmountName, Amount> = {
-  ...SHARED_AMOUNTS,
   tokens_per_day: {
     name: "Tokens a day",
     most: 1_000_000_000_000,
     help: "Of all kinds, by the day in UTC. A request that begins below the limit may end above it.",
   },
-};
+  daily_budget_nano: {
+    name: "Budget of a day",
+    most: BUDGET_MOST,
+    help: "In units of each model's currency, by the day in UTC.",
+  },
+  monthly_budget_nano: {
+    name: "Budget of a month",
+    most: BUDGET_MOST,
+    help: "In units of each model's currency, by the month in UTC.",
+  },
+} satisfies Record<string, Amount>;
 export const FLAGS: Record<FlagName, string> = {
   may_share: "Share traces by links",
   may_probe: "Look into the model",
@@ -69,6 +61,9 @@ export const FROM: Record<string, string> = {
   site: "from the site",
   product: "default",
 };
+
+/** It is kept in billionths of a currency's unit, and written in units. */
+const isMoney = (name: string): boolean => name.endsWith("_nano");
 
 export function tokensText(use: UsageFigures): string {
   return count(numInput(use) + use.output);
@@ -84,7 +79,7 @@ export function costText({ cost, num_unpriced }: UsageFigures): string {
 export function valueText(value: number | boolean | null, name?: string): string {
   if (value === null) return "no limit";
   if (typeof value === "boolean") return value ? "allowed" : "switched off";
-  return name && AMOUNTS[name as AmountName]?.isMoney ? unitsText(value) : count(value);
+  return name && isMoney(name) ? unitsText(value) : count(value);
 }
 
 /** Billionths of a currency's unit as units: "2.50". */
@@ -147,8 +142,8 @@ export function inForce(limits: LimitsInForce): { name: string; value: string; f
 export function amountOf(name: AmountName, written: string): number | null | string {
   const text = written.trim().replaceAll(",", "");
   if (!text) return null;
-  const { most, isMoney } = AMOUNTS[name];
-  if (isMoney) return nanoOf(text, most);
+  const { most } = AMOUNTS[name];
+  if (isMoney(name)) return nanoOf(text, most);
   if (!/^\d{1,16}$/.test(text) || Number(text) < 1 || Number(text) > most)
     return `Enter a whole number from 1 to ${count(most)}, or nothing.`;
   return Number(text);
@@ -165,7 +160,7 @@ function nanoOf(text: string, most: number): number | string {
 /** A rule's amount as it is typed; empty: the rule does not name it. */
 export function writtenOf(name: AmountName, value: number | null | undefined): string {
   if (value == null) return "";
-  return AMOUNTS[name].isMoney ? unitsText(value).replaceAll(",", "") : `${value}`;
+  return isMoney(name) ? unitsText(value).replaceAll(",", "") : `${value}`;
 }
 
 export function stoppedText(name: string, numRequests: number, numSets: number): string {

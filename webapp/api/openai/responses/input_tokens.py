@@ -42,6 +42,6 @@ def _count(body: ResponseBody, user_id: int, key: ApiKey | None) -> Count:
     chosen(body.model)
     messages = messages_for(body, user_id, key)
     try:
-        return Count(count_prompt(body.model, messages, user_id))
+        return Count(count_prompt(body.model, messages, user_id, None if key is None else key.pk))
     except CannotPrepare as error:
         raise refusal_of_failure(error.failure.code, error.failure.message) from None
