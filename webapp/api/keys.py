@@ -27,7 +27,7 @@ REVOKE = "keys.revoke_keys"
 MAX_LISTED = 200
 
 
-class KeyLimits(Body, frozen=True):
+class KeyLimits(Body):
     """What the requests of one key may use together; null: the key has no such limit of its own.
 
     The limits of its user, group and model hold beside these.
@@ -54,7 +54,7 @@ class NewKey(Body):
     """Features that it may use. Default: all."""
     expires_at: datetime | None = None
     """With its time zone, such as 2026-11-24T08:00:00+01:00. Default: it does not expire."""
-    limits: KeyLimits = KeyLimits()
+    limits: KeyLimits = msgspec.field(default_factory=KeyLimits)
 
 
 class KeyChange(Body):

@@ -94,7 +94,7 @@ def _of(user_ids: Iterable[int]) -> QuerySet[UsageRecord]:
     return UsageRecord.objects.filter(user_id__in=list(user_ids))
 
 
-def _use(row: dict[str, Any]) -> DayUse:
+def _use(row: Any) -> DayUse:
     return DayUse(
         day=row["day"],
         model=row["model"],

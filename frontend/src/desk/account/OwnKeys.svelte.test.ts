@@ -11,6 +11,15 @@ let refusal = "";
 let sent: { call: string; body: unknown }[] = [];
 let page: object;
 
+const NO_LIMITS = {
+  max_open: null,
+  requests_per_minute: null,
+  input_tokens_per_minute: null,
+  output_tokens_per_minute: null,
+  tokens_per_day: null,
+  daily_budget_nano: null,
+  monthly_budget_nano: null,
+};
 const key = (id: number, more: Partial<Key> = {}): Key => ({
   id,
   name: `key ${id}`,
@@ -22,6 +31,7 @@ const key = (id: number, more: Partial<Key> = {}): Key => ({
   expires_at: null,
   revoked_at: null,
   last_used_at: null,
+  limits: NO_LIMITS,
   ...more,
 });
 

@@ -5,6 +5,15 @@ import { expiryOf, scopeText, timesText } from "./keys";
 
 const MADE = "2026-03-01T12:00:00Z";
 const LATER = "2027-04-01T12:00:00Z";
+const NO_LIMITS = {
+  max_open: null,
+  requests_per_minute: null,
+  input_tokens_per_minute: null,
+  output_tokens_per_minute: null,
+  tokens_per_day: null,
+  daily_budget_nano: null,
+  monthly_budget_nano: null,
+};
 const key = (more: Partial<Key> = {}): Key => ({
   id: 1,
   name: "notebook",
@@ -16,6 +25,7 @@ const key = (more: Partial<Key> = {}): Key => ({
   expires_at: null,
   revoked_at: null,
   last_used_at: null,
+  limits: NO_LIMITS,
   ...more,
 });
 
