@@ -47,13 +47,8 @@ def in_turn(batch_id: str | None = None) -> list[str]:
     rows = sorted(unfinished().values_list("pk", "user_id"), key=lambda row: num_open[row[1]])
     if batch_id is None:
         return [pk for pk, _ in rows]
-<<<<<<< HEAD
-    num_own = next((num_open[user_id] for pk, user_id in rows if pk == batch_id), 0)
-    first = {user_id: pk for pk, user_id in reversed(rows) if num_open[user_id] < num_own}
-=======
     own = next((num_open[user_id] for pk, user_id in rows if pk == batch_id), 0)
     first = {user_id: pk for pk, user_id in reversed(rows) if num_open[user_id] < own}
->>>>>>> wt-registry
     return [*list(reversed(first.values()))[:_MOST_BEFORE], batch_id]
 
 
