@@ -119,9 +119,9 @@ SITE: dict[str, set[str]] = {
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
-    "webapp.batches": {"calls", "gateway", "keys", "lifecycle", "limits", "requests", "traces"},
     "webapp.bring": {"gateway"},
     "webapp.calls": {"context", "gateway", "keys", "lifecycle", "recordings", "registry", "requests", "stream"},
+    "webapp.batches": {"calls", "gateway", "keys", "lifecycle", "limits", "requests", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
         "accounts",
