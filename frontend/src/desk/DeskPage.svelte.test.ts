@@ -24,6 +24,8 @@ function answer(found: UsageReport | string): void {
       listed.push(address);
       return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));
     }
+    if (address.includes("/days?"))
+      return Promise.resolve(new Response(JSON.stringify({ days: [], pace: [] })));
     if (address.includes("/findings?")) return Promise.resolve(new Response(JSON.stringify(standsOut)));
     if (address.includes("/what-if?")) return Promise.resolve(new Response(JSON.stringify(WHAT_IF)));
     if (address === "/api/health") {

@@ -11,6 +11,7 @@ import pytest
 import redis
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 from msgspec.structs import replace
@@ -464,3 +465,18 @@ def test_a_set_waits_for_the_users_rate(alice: Client, original: Request) -> Non
     advance([answer["id"]])
     assert sorted(states(answer["id"])) == ["queued", "queued", "waiting", "waiting"]
     assert not rates().take([Bucket(f"user:{original.user_id}", "requests", 2)], {"other": [1]}).is_taken
+
+
+def test_a_database_that_fails_while_a_run_starts_leaves_it_waiting(
+    alice: Client, original: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OperationalError("the connection is lost")
+
+    _, answer = post(alice, f"/api/requests/{original.pk}/reruns")
+    with monkeypatch.context() as patch:
+        patch.setattr("webapp.reruns.advance.take_rates", fail)
+        advance([answer["id"]])
+    assert states(answer["id"]) == ["waiting"]
+    advance([answer["id"]])
+    assert states(answer["id"]) == ["queued"]
