@@ -1,17 +1,8 @@
 import { expect, it } from "vitest";
 import type { LimitsBody, LimitsInForce } from "../../protocol/api";
 import { figures, usd } from "../fixtures";
-import {
-  signedInText,
-  amountOf,
-  concernedText,
-  costText,
-  inForce,
-  ruleText,
-  stoppedText,
-  tokensText,
-  writtenOf,
-} from "./words";
+import { signedInText, concernedText, costText, inForce, ruleText, stoppedText, tokensText } from "./words";
+import { amountOf, writtenOf } from "../limits/amounts";
 
 const NOTHING: LimitsBody = {
   max_open: null,

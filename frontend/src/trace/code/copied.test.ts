@@ -143,9 +143,9 @@ describe("the body", () => {
     const call = callOf(view, "req_1") as Call;
     const { messages, seed, temperature } = bodyOf(call) as Record<string, never>;
     const said = view.context!.segments.filter(({ source }) => source !== "template");
-    expect((messages as { role: string; content: string }[]).map(({ content }) => content)).toEqual(
-      said.map(({ text }) => text),
-    );
+    expect(
+      (messages as unknown as { role: string; content: string }[]).map(({ content }) => content),
+    ).toEqual(said.map(({ text }) => text));
     expect(seed).toBe(view.accepted!.params.seed);
     expect(temperature).toBe(view.accepted!.params.temperature);
   });
