@@ -141,11 +141,11 @@ describe("the body", () => {
   it("of a recorded chat has its messages, settings and seed", () => {
     const view = foldAll(eventsOf("second_turn.json"));
     const call = callOf(view, "req_1") as Call;
-    const { messages, seed, temperature } = bodyOf(call) as Record<string, never>;
+    const { messages, seed, temperature } = bodyOf(call);
     const said = view.context!.segments.filter(({ source }) => source !== "template");
-    expect(
-      (messages as unknown as { role: string; content: string }[]).map(({ content }) => content),
-    ).toEqual(said.map(({ text }) => text));
+    expect((messages as { content: string }[]).map(({ content }) => content)).toEqual(
+      said.map(({ text }) => text),
+    );
     expect(seed).toBe(view.accepted!.params.seed);
     expect(temperature).toBe(view.accepted!.params.temperature);
   });
