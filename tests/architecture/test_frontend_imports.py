@@ -51,6 +51,7 @@ ROOMS_OF_TRACE: dict[str, set[str]] = {
     "saved": set(),
     "timing": {""},
     "context": {""},
+    "code": {""},
     "words": {"", "timing", "context"},
     "sampling": {"", "timing", "words"},
     "journey": {"", "words", "sampling"},

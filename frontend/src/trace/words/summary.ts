@@ -2,7 +2,7 @@
 import type { UnitPrices } from "../../protocol/api";
 import type { BillPosted, SafetyChecked } from "../../protocol/events";
 import { count, counted, duration, money, seconds } from "../format";
-import { runningNano, savedBy } from "../running-cost";
+import { runningNano, savedBy } from "../context/running-cost";
 import { endOf, endOfMessage, type Ending, type SavedAnswer, type Outcome } from "../outcome";
 import { isTakenOver } from "../take-overs";
 import { categoryWords } from "./safety-words";

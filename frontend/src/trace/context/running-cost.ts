@@ -1,9 +1,9 @@
 /** The cost of a request so far: the tokens counted until now, at the prices of the bill. */
-import type { BillPosted, Usage } from "../protocol/events";
-import type { UnitPrices } from "../protocol/api";
-import { eachGeneration, isOver, numRead, type TraceView } from "./view";
-import { costOf, KINDS } from "./usage";
-import { computedTokens } from "./context/blocks";
+import type { BillPosted, Usage } from "../../protocol/events";
+import type { UnitPrices } from "../../protocol/api";
+import { eachGeneration, isOver, numRead, type TraceView } from "../view";
+import { costOf, KINDS } from "../usage";
+import { computedTokens } from "./blocks";
 
 /** The tokens so far. Those of a server that reports no cache are all computed. */
 export function usageSoFar(view: TraceView): Usage {

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import type { AnyEvent, BillPosted } from "../protocol/events";
-import { foldAll } from "./fixtures";
-import { costOf } from "./usage";
+import type { AnyEvent, BillPosted } from "../../protocol/events";
+import { foldAll } from "../fixtures";
+import { costOf } from "../usage";
 import { runningNano, savedBy, usageSoFar } from "./running-cost";
-import { cacheWords } from "./words/summary";
-import { isCacheKnown, usageOf } from "./view";
+import { cacheWords } from "../words/summary";
+import { isCacheKnown, usageOf } from "../view";
 
-const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
+const LOGS = new URL("../../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const eventsOf = (name: string) =>
   (JSON.parse(readFileSync(LOGS + name, "utf8")) as { frames: { events: AnyEvent[] }[] }).frames.flatMap(
     ({ events }) => events,
