@@ -17,7 +17,7 @@ from webapp.findings.finding import Order, Seen
 from webapp.findings.history import History, Hour, Span, Use, WorkerDay, joined
 from webapp.usage import sketch
 from webapp.usage.listing import Reader, UsedRequest, used_requests
-from webapp.usage.models import UsageRecord
+from webapp.usage.models import NUM_INPUT, UsageRecord
 from webapp.usage.period import Period
 from webapp.usage.sums import Filter, Totals, sketches, sums, times, worker_speeds
 
@@ -143,7 +143,7 @@ class Records:
         return self.names.get(user_id, str(user_id))
 
     def top(self, span: Span, order: Order, **conditions: Any) -> list[UsedRequest]:
-        records = self._of(span, conditions).annotate(num_input=F("uncached_input") + F("cache_read"))
+        records = self._of(span, conditions).annotate(num_input=NUM_INPUT)
         ranked = records.order_by(F(_RANKED[order]).desc(nulls_last=True), "-accepted_at", "-pk")
         return used_requests(ranked[:_NUM_TOP], self.names, self.reader)
 

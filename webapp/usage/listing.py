@@ -12,7 +12,7 @@ from django.db.models.functions import ExtractHour, ExtractIsoWeekDay
 
 from webapp.gateway.structs import Result
 from webapp.requests.models import Request
-from webapp.usage.models import UsageRecord
+from webapp.usage.models import NUM_INPUT, UsageRecord
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
 from webapp.usage.sums import Filter
@@ -44,6 +44,8 @@ class UsedRequest(Result):
     verdict: str
     uncached_input: int
     cache_read: int
+    cache_write_5m: int
+    cache_write_1h: int
     output: int
     cost: Amount | None
     """null: unpriced, or no token was used."""
@@ -123,7 +125,7 @@ def used_requests(records: Iterable[UsageRecord], names: Mapping[int, str], read
 def _ordered(records: QuerySet[UsageRecord], order: Order) -> QuerySet[UsageRecord]:
     if order == "input":
         # Requests are compared by all of their input, also that from the cache.
-        records = records.annotate(num_input=F("uncached_input") + F("cache_read"))
+        records = records.annotate(num_input=NUM_INPUT)
     columns = {"cost": "cost_nano", "first_token": "first_token_us", "input": "num_input", "output": "output"}
     first = [F(columns[order]).desc(nulls_last=True)] if order in columns else []
     return records.order_by(*first, "-accepted_at", "-pk")
@@ -141,6 +143,8 @@ def _used(record: UsageRecord, names: Mapping[int, str], reading: _Reading) -> U
         verdict=record.verdict,
         uncached_input=record.uncached_input,
         cache_read=record.cache_read,
+        cache_write_5m=record.cache_write_5m,
+        cache_write_1h=record.cache_write_1h,
         output=record.output,
         cost=None if record.cost_nano is None else Amount(record.currency, record.cost_nano),
         queue_us=record.queue_us,

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F
 
 SUMMED = (
     "num_requests",
@@ -23,6 +24,8 @@ SUMMED = (
     "saved_nano",
 )
 """Columns that are added up."""
+NUM_INPUT = F("uncached_input") + F("cache_read") + F("cache_write_5m") + F("cache_write_1h")
+"""All tokens of a request's prompt, as a column of a query."""
 DEMO_MODELS = ("demo-small", "demo-large")
 """Models of the demonstration. Sums have no mark, so these names tell demonstration data apart."""
 

@@ -336,7 +336,7 @@ def _amounts(nano: Mapping[str, int]) -> list[Amount]:
 def _size(parts: Iterable[_Part]) -> tuple[int, int, int]:
     """Orders groups: by cost, then by tokens, then by requests. Amounts of several currencies only give an order."""
     totals = [part.totals for part in parts]
-    tokens = sum(each.uncached_input + each.cache_read + each.output for each in totals)
+    tokens = sum(each.num_input + each.output for each in totals)
     return sum(each.cost_nano for each in totals), tokens, sum(each.num_requests for each in totals)
 
 

@@ -66,6 +66,11 @@ class Totals(NamedTuple):
     cost_nano: int
     saved_nano: int
 
+    @property
+    def num_input(self) -> int:
+        """All tokens of prompts."""
+        return self.uncached_input + self.cache_read + self.cache_write_5m + self.cache_write_1h
+
 
 class Row(NamedTuple):
     """Sums of the requests of one part of a chart that agree in the asked columns."""

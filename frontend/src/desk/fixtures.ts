@@ -105,6 +105,8 @@ export const REQUEST: UsedRequest = {
   verdict: "allow",
   uncached_input: 10,
   cache_read: 30,
+  cache_write_5m: 0,
+  cache_write_1h: 0,
   output: 5,
   cost: { currency: "USD", nano: 1500 },
   queue_us: null,

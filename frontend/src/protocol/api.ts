@@ -2695,6 +2695,8 @@ export interface UsedRequest {
   verdict: string;
   uncached_input: number;
   cache_read: number;
+  cache_write_5m: number;
+  cache_write_1h: number;
   output: number;
   /** null: unpriced, or no token was used. */
   cost: Amount | null;

@@ -56,6 +56,15 @@ def test_a_row_says_what_is_known(operator: Client, some: list[UsageRecord]) -> 
     assert not any(row["is_readable"] for row in rows.values())
 
 
+def test_input_that_the_cache_was_told_to_keep_is_input(operator: Client, alice: User) -> None:
+    save(
+        make_record(1, alice, FIRST, uncached_input=10, cache_read=20),
+        make_record(2, alice, FIRST, uncached_input=5, cache_read=0, cache_write_5m=24, cache_write_1h=16),
+    )
+    first, _ = get(operator, ALL, **OCTOBER, order="input")["requests"]
+    assert (first["request_id"], first["cache_write_5m"], first["cache_write_1h"]) == ("req_2", 24, 16)
+
+
 def test_a_filter_and_a_cause_narrow_the_list(operator: Client, some: list[UsageRecord], bob: User) -> None:
     assert get(operator, ALL, **OCTOBER, code="worker_lost")["num_requests"] == 1
     assert get(operator, ALL, **OCTOBER, user=bob.pk)["num_requests"] == 2

@@ -42,7 +42,10 @@ export function nanoOf(amounts: UsageFigures["cost"], currency: string): number 
   return amounts.find((each) => each.currency === currency)?.nano ?? 0;
 }
 
-export function numInput(figures: UsageFigures): number {
+/** All tokens of prompts, however they are priced. */
+export function numInput(
+  figures: Pick<UsageFigures, "uncached_input" | "cache_read" | "cache_write_5m" | "cache_write_1h">,
+): number {
   return figures.uncached_input + figures.cache_read + figures.cache_write_5m + figures.cache_write_1h;
 }
 

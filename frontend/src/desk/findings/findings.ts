@@ -1,4 +1,5 @@
 /** What stands out in a period: the way to each finding's charts, and the words around the findings. Pure. */
+import { numInput } from "../figures/words";
 import type { Finding, Findings, UsedRequest } from "../../protocol/api";
 import { count, counted, duration } from "../../trace/format";
 import { hourIn } from "../address/parts";
@@ -52,8 +53,7 @@ export function figureText(kind: Finding["kind"], request: UsedRequest): string 
       ? duration(first_token_us)
       : `${duration(first_token_us)}, ${duration(queue_us)} in the queue`;
   if (kind === "slow_worker" && per_token_us !== null) return `${duration(per_token_us)} per token`;
-  const num = request.uncached_input + request.cache_read;
-  return `${counted(num, "token")} read, ${count(request.cache_read)} cached`;
+  return `${counted(numInput(request), "token")} read, ${count(request.cache_read)} cached`;
 }
 
 const MIN_DAYS = 5;

@@ -34,8 +34,8 @@ it("says how many are not listed", () => {
 it("writes exact figures into a file, and no formula", () => {
   const file = csvOf(requestsTable({ requests: [REQUEST, { ...REQUEST, cost: null }], num_requests: 2 }));
   expect(file).toContain("'=cmd()");
-  expect(file).toContain("10,30,5,0.0000015,,1200,USD");
-  expect(file).toContain("10,30,5,,,1200,");
+  expect(file).toContain("10,30,0,0,5,0.0000015,,1200,USD");
+  expect(file).toContain("10,30,0,0,5,,,1200,");
 });
 
 it("leads to a trace that the reader may read, another user's below the desk", () => {

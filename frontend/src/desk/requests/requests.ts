@@ -48,7 +48,16 @@ export function listedText({ requests, num_requests }: UsedRequestList): string 
 export function requestsTable({ requests }: UsedRequestList): Table {
   const time = (us: number | null): Cell => quantity(us, duration);
   const names = ["Arrival (UTC)", "Request", "User", "Model", "Surface", "Ending"];
-  const numbers = ["Input, computed", "Input, cached", "Output", "Cost", "Queue (µs)", "First token (µs)"];
+  const numbers = [
+    "Input, computed",
+    "Input, cached",
+    "Input, kept 5 min",
+    "Input, kept 1 h",
+    "Output",
+    "Cost",
+    "Queue (µs)",
+    "First token (µs)",
+  ];
   return {
     name: "requests",
     columns: [
@@ -65,6 +74,8 @@ export function requestsTable({ requests }: UsedRequestList): Table {
       endingText(each),
       quantity(each.uncached_input, count),
       quantity(each.cache_read, count),
+      quantity(each.cache_write_5m, count),
+      quantity(each.cache_write_1h, count),
       quantity(each.output, count),
       each.cost ? amount(each.cost.nano, String) : { shown: "unknown", exact: "" },
       time(each.queue_us),
