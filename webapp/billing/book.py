@@ -19,6 +19,7 @@ KINDS: tuple[Kind, ...] = ("uncached_input", "cache_read", "cache_write_5m", "ca
 
 BATCH_SHARE = Fraction(1, 2)
 """The part of a price that a batch's request costs."""
+_OF_BATCH = ", half price for a batch"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,12 @@ class PriceSet:
     def for_batches(self) -> PriceSet:
         """The prices of a batch's requests, which wait until the engine is idle."""
         halves = {kind: _rounded(nano * BATCH_SHARE) for kind, nano in self.unit_nano.items()}
-        return PriceSet(halves, self.currency, f"{self.version}, half price for a batch")
+        return PriceSet(halves, self.currency, self.version + _OF_BATCH)
+
+
+def is_for_batches(version: str) -> bool:
+    """Return whether a bill at this version of prices is that of a batch's request."""
+    return version.endswith(_OF_BATCH)
 
 
 @dataclass(frozen=True)

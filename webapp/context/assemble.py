@@ -56,15 +56,16 @@ class Assembler:
 
         may_drop: False for a client that keeps the history itself, and is told that it does not fit.
 
-        A quarter of the window, or max_tokens if less, is kept free for the answer. Raises ContextTooLarge,
-        TemplateError, ValueError (lone surrogates).
+        A quarter of the window, or max_tokens if less, is kept free for the answer, where messages may be dropped for
+        it. Raises ContextTooLarge, TemplateError, ValueError (lone surrogates).
         """
+        if not may_drop:
+            prompt = self._render(messages)
+            return self._given(prompt, messages, max_tokens)
         reserved = min(max_tokens, self._window // 4)
         kept, dropped = list(messages), list[SourceMessage]()
         prompt = self._render(kept)
         while len(prompt.ids) > self._window - reserved:
-            if not may_drop:
-                raise self._all_too_large(len(prompt.ids), reserved)
             turn = self._oldest_turns(kept, len(prompt.ids) - (self._window - reserved))
             if not turn:
                 raise self._too_large(kept, reserved)
@@ -102,11 +103,15 @@ class Assembler:
 
         Raises ContextTooLarge, ValueError (lone surrogates).
         """
-        prompt = plain_prompt(self._tokenizer, text.content, ids)
-        reserved = min(max_tokens, self._window // 4)
-        if len(prompt.ids) > self._window - reserved:
-            raise self._all_too_large(len(prompt.ids), reserved)
-        return Assembled(prompt, self._window, reserved, tuple(_segments(prompt, [text])), dropped=())
+        return self._given(plain_prompt(self._tokenizer, text.content, ids), [text], max_tokens)
+
+    def _given(self, prompt: Prompt, messages: Sequence[SourceMessage], max_tokens: int) -> Assembled:
+        """A client's own prompt leaves the answer what it leaves: one token at least. Raises ContextTooLarge."""
+        num_left = self._window - len(prompt.ids)
+        if num_left < min(max_tokens, 1):
+            raise self._all_too_large(len(prompt.ids))
+        reserved = min(max_tokens, self._window // 4, num_left)
+        return Assembled(prompt, self._window, reserved, tuple(_segments(prompt, messages)), dropped=())
 
     def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
         """Return a saved prompt, id by id, without today's template. Raises ContextTooLarge."""
@@ -146,10 +151,10 @@ class Assembler:
             f"{reserved:,} are kept for the answer and some for the system prompt. Shorten the message."
         )
 
-    def _all_too_large(self, num_tokens: int, reserved: int) -> ContextTooLarge:
+    def _all_too_large(self, num_tokens: int) -> ContextTooLarge:
         return ContextTooLarge(
-            f"The prompt has {num_tokens:,} tokens; the model's window holds {self._window:,}, of which {reserved:,} "
-            "are kept for the answer. Shorten the messages."
+            f"The prompt has {num_tokens:,} tokens; the model's window holds {self._window:,} with the answer. "
+            "Shorten the messages."
         )
 
     def _drop(self, message: SourceMessage) -> Dropped:

@@ -73,6 +73,8 @@ class Comparison:
         if prices is None or read.currency not in ("", prices.currency):
             self._note_unknown(read)
             return
+        if read.is_batch:
+            prices = prices.for_batches()
         row = self._row(read.group, prices.currency)
         row.num_requests += 1
         row.billed_nano += read.billed_nano

@@ -44,3 +44,5 @@ class Read:
     num_output: int
     billed_nano: int
     currency: str
+    is_batch: bool = False
+    """It answers a line of a batch, at a lower price."""

@@ -73,6 +73,15 @@ def test_a_client_that_keeps_the_history_is_told_that_it_does_not_fit(
         assembler.assemble(conversation(12, 40), 100, may_drop=False)
 
 
+def test_a_clients_own_prompt_leaves_the_answer_what_it_leaves(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    messages = conversation(4, 10)
+    num_tokens = len(Assembler(template, tokenizer, 1000).assemble(messages, 1).prompt.ids)
+    assembled = Assembler(template, tokenizer, num_tokens + 1).assemble(messages, 1000, may_drop=False)
+    assert (len(assembled.prompt.ids), assembled.reserved_output, assembled.dropped) == (num_tokens, 1, ())
+    with pytest.raises(ContextTooLarge):
+        Assembler(template, tokenizer, num_tokens).assemble(messages, 1, may_drop=False)
+
+
 def test_a_part_has_the_kind_that_its_maker_names(template: ChatTemplate, tokenizer: Tokenizer) -> None:
     messages = [
         SourceMessage("system", "Be brief.", "conversation:system"),

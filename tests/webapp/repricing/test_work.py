@@ -15,7 +15,7 @@ from django.test import Client
 
 from inference.protocol.codec import decode_frame
 from inference.protocol.events import BillPosted, Frame, GenerationFinished, RequestAccepted, first
-from webapp.billing.book import KINDS
+from webapp.billing.book import KINDS, PriceSet
 from webapp.billing.models import Price
 from webapp.repricing import work
 from webapp.requests.models import Request
@@ -104,6 +104,18 @@ def test_as_it_was_costs_what_the_recorded_tokens_cost(alice: User, queued: list
     assert (found["state"], row["num_requests"], row["num_unknown"]) == ("done", 1, 0)
     assert (row["billed_nano"], row["least_nano"], row["most_nano"]) == (record.cost_nano, expected, expected)
     assert (row["user"], row["key"], row["model"]) == ("alice", "", MODEL)
+
+
+def test_a_line_of_a_batch_has_a_batchs_prices(alice: User, queued: list[str]) -> None:
+    version = PriceSet(NANO, "USD", "2020-01-01").for_batches().version
+    _, finished = saved("second_turn.json", alice, price_version=version)
+    client = client_of(alice)
+    begun = begin(client)
+    work.run(queued[0])
+    (row,) = shown(client, begun)["rows"]
+    halves = PriceSet(NANO, "USD", "2020-01-01").for_batches().unit_nano
+    expected = sum(getattr(finished.usage, kind) * halves[kind] for kind in KINDS)
+    assert (row["least_nano"], row["most_nano"]) == (expected, expected)
 
 
 def test_a_breakpoint_at_the_end_writes_the_whole_blocks(alice: User, queued: list[str]) -> None:

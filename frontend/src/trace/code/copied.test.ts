@@ -120,16 +120,33 @@ describe("the text for Python", () => {
     );
   });
 
+  it("names to Anthropic's package what it takes by name, and sends the rest beside", () => {
+    const call = called([segment({ text: "Hello" })], "anthropic", { temperature: 0.5, top_p: 0.9 });
+    const { temperature, top_p, messages } = runPython(pythonOf(call, ADDRESS)) as Record<string, unknown>;
+    expect([temperature, top_p, messages]).toEqual([0.5, 0.9, bodyOf(call).messages]);
+  });
+
   function runPython(text: string): unknown {
     const library = `
 class OpenAI:
     def __init__(self, **given): self.chat = self.completions = self
-    def create(self, extra_body, **body):
+    def create(self, extra_body={}, **body):
         import json, sys
         json.dump({**body, **extra_body}, sys.stdout)
         sys.exit(0)
 `;
+    // As that package's: it refuses other names, temperature among them.
+    const anthropic = `
+class Anthropic:
+    def __init__(self, **given): self.messages = self
+    def create(self, *, max_tokens, messages, model, system="", stop_sequences=[], tools=[], tool_choice={},
+               cache_control=None, extra_body={}):
+        import json, sys
+        json.dump({"model": model, "max_tokens": max_tokens, "messages": messages, **extra_body}, sys.stdout)
+        sys.exit(0)
+`;
     writeFileSync(join(folder, "openai.py"), library);
+    writeFileSync(join(folder, "anthropic.py"), anthropic);
     const env = { PATH: process.env.PATH, PYTHONPATH: folder, SIGHTGLASS_API_KEY: "k" };
     const done = spawnSync("python3", ["-"], { input: text, env });
     expect(done.status, done.stderr.toString()).toBe(0);

@@ -23,25 +23,38 @@ export function pythonOf(call: Call, address: string): string {
 }
 
 function openaiPython({ path, body }: Call, address: string): string {
-  const entries = Object.entries(body);
-  const extra = Object.fromEntries(entries.filter(([name]) => OWN_FIELDS.includes(name)));
-  const own = Object.fromEntries(entries.filter(([name]) => !OWN_FIELDS.includes(name)));
+  const named = split(body, (name) => !OWN_FIELDS.includes(name));
   const create = path === "/v1/completions" ? "completions" : "chat.completions";
   const shown = path === "/v1/completions" ? "text" : "message";
   return script(
     "from openai import OpenAI",
     `client = OpenAI(base_url=${toPython(`${address}/v1`)}, api_key=os.environ["${KEY}"])`,
-    `answer = client.${create}.create(\n${keywords({ ...own, extra_body: extra })})`,
+    `answer = client.${create}.create(\n${keywords(named)})`,
     `print(answer.choices[0].${shown})`,
   );
 }
 
+/** A body whose other fields stand in `extra_body`, which both packages send beside those that they name. */
+function split(body: Call["body"], isNamed: (name: string) => boolean): Call["body"] {
+  const entries = Object.entries(body);
+  const extra = Object.fromEntries(entries.filter(([name]) => !isNamed(name)));
+  const named = Object.fromEntries(entries.filter(([name]) => isNamed(name)));
+  return Object.keys(extra).length ? { ...named, extra_body: extra } : named;
+}
+
+/** What `messages.create` of the package takes by name. It sends the rest of a body as it is. */
+const NAMED_BY_ANTHROPIC = [
+  ...["model", "max_tokens", "messages", "system", "stop_sequences", "tools", "tool_choice"],
+  ...["cache_control", "metadata", "output_config", "service_tier", "thinking"],
+];
+
 function anthropicPython({ body }: Call, address: string): string {
+  const named = split(body, (name) => NAMED_BY_ANTHROPIC.includes(name));
   return script(
     "from anthropic import Anthropic",
     // A time limit of one's own: without it the package refuses long answers that are not streamed.
     `client = Anthropic(base_url=${toPython(address)}, api_key=os.environ["${KEY}"], timeout=600)`,
-    `answer = client.messages.create(\n${keywords(body)})`,
+    `answer = client.messages.create(\n${keywords(named)})`,
     "print(answer.content)",
   );
 }
