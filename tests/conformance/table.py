@@ -20,6 +20,7 @@ CLIENTS = {
     "test_anthropic_npm": "@anthropic-ai/sdk 1.12.0 (Node)",
     "test_anthropic_batches": "anthropic 2.12.0 (Python), batches",
     "test_snippets": "the texts of /connect",
+    "test_recordings": "openai and anthropic (Python), through a recording's address",
     "openai.test_chat": "openai 3.54.0 (Python), chat completions",
     "openai.test_responses": "openai 3.54.0 (Python), responses",
     "openai.test_others": "openai 3.54.0 (Python), other operations",
