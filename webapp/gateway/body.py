@@ -73,11 +73,21 @@ def decode_body(data: bytes, kind: type[Input], most_bytes: int = MAX_BODY_BYTES
     except msgspec.ValidationError as error:
         raise ApiError(400, "invalid", *in_words(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        half = "" if _HALF_PAIR.search(data) is None else " It has \\u escapes of half a surrogate pair."
-        advice = "Send valid Unicode." if half or isinstance(error, UnicodeDecodeError) else "Send an object in braces."
-        raise ApiError(400, "invalid_json", f"The body is not valid JSON: {error}.{half} {advice}") from None
+        raise ApiError(400, "invalid_json", _broken(data, error)) from None
     except RecursionError:
         raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
+
+
+def _broken(data: bytes, error: msgspec.DecodeError | UnicodeDecodeError) -> str:
+    """Return why the bytes are no JSON. The decoder counts a wrong byte from the start of its string."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as wrong:
+        return f"The body is not UTF-8 text: byte {wrong.start:,} is wrong. Send valid Unicode."
+    if _HALF_PAIR.search(data):
+        return "The body is not valid JSON: it has \\u escapes of half a surrogate pair. Send valid Unicode."
+    why = str(error).removeprefix("JSON is malformed: ")
+    return f"The body is not valid JSON: {why[:1].lower()}{why[1:]}. Send an object in braces."
 
 
 def read_query(request: HttpRequest, kind: type[Input]) -> Input:

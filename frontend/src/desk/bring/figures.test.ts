@@ -105,7 +105,7 @@ it("names the parts and their changes", () => {
 it.each([
   [
     difference(20, 20, 1),
-    "The prompt goes on after all 20 tokens of the one before. Token 21 differs, in: new message · messages[1].",
+    "The prompt goes on after all 20 tokens of the one before. Token 21 is the first new one, in: new message · messages[1].",
   ],
   [
     difference(5, 20, 0),

@@ -107,5 +107,7 @@ export function differenceText(found: BroughtDifference, { parts, num_tokens }: 
       ? `The prompt goes on after all ${counted(before, "token")} of the one before.`
       : `The first ${counted(common, "token")} are the same as before; ${count(before - common)} of the one before are not.`;
   const part = found.part === null ? null : parts[found.part];
-  return part ? `${same} Token ${count(common + 1)} differs, in: ${partName(part)}.` : same;
+  if (!part) return same;
+  const first = `Token ${count(common + 1)} ${common === before ? "is the first new one" : "differs"}`;
+  return `${same} ${first}, in: ${partName(part)}.`;
 }

@@ -36,8 +36,9 @@ it("tells the cached share of the input, or that it is unknown", () => {
 });
 
 it("tells the difference in a few words", () => {
-  expect(differenceText(turn({ difference }))).toBe(
-    "60 tokens the same (75.0\u00a0%); token 61 differs, in user's message (messages[2]); 2 new parts",
+  expect(differenceText(turn({ difference }))).toBe("60 tokens the same (75.0\u00a0%); 2 new parts");
+  expect(differenceText(turn({ difference: { ...difference, num_removed: 1 } }))).toBe(
+    "60 tokens the same (75.0\u00a0%); token 61 differs, in user's message (messages[2]); 2 new parts, 1 gone",
   );
   const system = {
     ...difference,

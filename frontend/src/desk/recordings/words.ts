@@ -47,5 +47,7 @@ export function differenceText({ number, difference }: RecordedTurn): string {
     num_removed ? `${count(num_removed)} gone` : "",
   ].filter(Boolean);
   const kept = `${counted(same, "token")} the same${num ? ` (${percent(same / num)})` : ""}`;
-  return [kept, whereText(difference), changes.join(", ") || "no other parts"].filter(Boolean).join("; ");
+  // A turn that goes on after the whole of the one before differs nowhere: it has more.
+  const where = num_changed || num_removed ? whereText(difference) : "";
+  return [kept, where, changes.join(", ") || "no other parts"].filter(Boolean).join("; ");
 }
