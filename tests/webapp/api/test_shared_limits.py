@@ -20,6 +20,7 @@ NOTHING = {
     "requests_per_minute": None,
     "input_tokens_per_minute": None,
     "output_tokens_per_minute": None,
+    "tokens_per_day": None,
     "daily_budget_nano": None,
     "monthly_budget_nano": None,
 }

@@ -62,7 +62,8 @@ def list_price_tables(request: HttpRequest) -> PriceTables:
 def send_brought(request: HttpRequest, body: BroughtText, key: Key | None, timing: ServerTiming) -> Answer[BroughtSent]:
     """Send a brought body as a request of the signed-in user. The model here answers it, whichever the body names.
 
-    400 with the field that the model here refuses; 413 `too_large`; 429.
+    400 with the field that the model here refuses; 413 `too_large`; 422 `key_reused`; 429 `too_many_requests`,
+    `rate_limited`, `day_used_up`, `budget_used_up`, `busy`; 403 `sending_stopped`.
     """
     _check_size(body.text)
     kind = body.kind or _kind_of(body.text)
