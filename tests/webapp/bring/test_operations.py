@@ -59,7 +59,7 @@ def alice(redis_client: object) -> Client:
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker tells that its blocks have 16 tokens."""
-    monkeypatch.setattr(apart, "_block_size", lambda _model: 16)
+    monkeypatch.setattr(apart, "block_size_of", lambda _model: 16)
 
 
 def post(client: Client, text: object, path: str = "/api/bring", **more: Any) -> tuple[int, dict[str, Any]]:
@@ -225,7 +225,7 @@ def test_a_large_text_is_refused_in_words(alice: Client) -> None:
 def test_one_user_takes_one_text_apart_at_a_time_and_few_in_a_while(alice: Client) -> None:
     with pastes().turn(User.objects.get(username="alice").pk):
         assert post(alice, AGENT)[1]["error"]["code"] == "paste_busy"
-    statuses = [post(alice, "{")[0] for _ in range(2 * operations._MOST + 1)]
+    statuses = [post(alice, "{")[0] for _ in range(2 * operations.MOST_TEXTS + 1)]
     assert 429 in statuses
 
 

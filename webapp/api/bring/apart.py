@@ -40,7 +40,7 @@ def apart(given: BroughtPair, user_id: int) -> Apart:
     if not isinstance(found, Body):
         return Apart(TakenApart(answer=answer_of(found, given.model)))
     prompt = prompt_of(read(given.text, given.kind or found.kind, given.model, user_id))
-    block_size = _block_size(prompt.brought.model)
+    block_size = block_size_of(prompt.brought.model)
     body = _body(prompt, found, block_size)
     if given.before is not None and (before := _before(given, given.before, prompt, user_id)) is not None:
         body.difference = difference(prompt, before, block_size)
@@ -120,7 +120,7 @@ def _problem(brought: Brought, assembled: Assembled) -> BroughtProblem | None:
     return BroughtProblem(message, None)
 
 
-def _block_size(model: str) -> int | None:
+def block_size_of(model: str) -> int | None:
     """Tokens of a block of the model's cache; None: no worker tells it."""
     try:
         blocks = [each.snapshot.work.blocks for each in latest() if each.is_current and each.snapshot.model == model]

@@ -29,7 +29,7 @@ from webapp.requests.failure import CannotPrepare
 
 MAX_TEXT_BYTES = 768 << 10
 """Of one text. Two of them fit a body of 2 MiB, with the escapes of JSON within JSON."""
-_WINDOW_S, _MOST = 10, 20
+_WINDOW_S, MOST_TEXTS = 10, 20
 """Texts of one user in a window of time."""
 
 
@@ -90,8 +90,8 @@ def _recognised(text: str) -> object:
 def _apart(body: BroughtPair, user: int) -> Apart:
     for text in (body.text, body.before or ""):
         _check_size(text)
-    if not is_within("bring", user, _MOST, _WINDOW_S):
-        message = f"At most {_MOST} texts in {_WINDOW_S} s are taken apart. Wait a moment and try again."
+    if not is_within("bring", user, MOST_TEXTS, _WINDOW_S):
+        message = f"At most {MOST_TEXTS} texts in {_WINDOW_S} s are taken apart. Wait a moment and try again."
         raise ApiError(429, "too_many", message, retry_after_s=_WINDOW_S)
     with pastes().turn(user):
         try:
