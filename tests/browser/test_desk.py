@@ -275,9 +275,9 @@ def test_a_doubled_price_doubles_the_cost(desk: Page, product: Running) -> None:
     desk.get_by_role("combobox", name="Condition").select_option("factor")
     expect(desk.get_by_text("+100\u00a0%")).to_be_visible()
     desk.get_by_role("combobox", name="Condition").select_option("ttl")
-    expect(desk.get_by_text("Another time to live cannot be replayed.")).to_be_visible()
+    expect(desk.get_by_text("The page Re-price simulates another time to live")).to_be_visible()
     desk.reload()
-    expect(desk.get_by_text("Another time to live cannot be replayed.")).to_be_visible()
+    expect(desk.get_by_text("The page Re-price simulates another time to live")).to_be_visible()
 
 
 @pytest.mark.parametrize(("width", "height"), WIDTHS)

@@ -19,6 +19,7 @@ from webapp.gateway.errors import ApiError
 from webapp.identifiers import new_request_id
 from webapp.lifecycle.without_request import Done, bill_work
 from webapp.requests.models import Request
+from webapp.traces.file.archive import TraceFileError
 from webapp.traces.store import load_frames
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,10 @@ class Answering:
             if len(requests) < len(line.request_ids):
                 self._end(line, Line.Status.ERRORED, self._form.errored(line, _first_id(line), _DELETED))
             elif all(request.is_settled for request in requests):
-                self._take(line, requests)
+                try:
+                    self._take(line, requests)
+                except TraceFileError as error:
+                    self.error(line, error)
 
     def error(self, line: Line, error: Exception) -> None:
         """End a line that was refused, or that the server cannot begin."""

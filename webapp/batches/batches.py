@@ -135,4 +135,7 @@ def counts_of(batches: Sequence[Batch]) -> dict[str, Counts]:
 
 
 def _is_within(batch: Batch, key: ApiKey | None) -> bool:
-    return key is None or not key.models or batch.key_id == key.pk or set(batch.model_ids) <= set(key.models)
+    """A batch that is not read yet, or was refused, has no models: another key of some models does not see it."""
+    if key is None or not key.models or batch.key_id == key.pk:
+        return True
+    return bool(batch.model_ids) and set(batch.model_ids) <= set(key.models)

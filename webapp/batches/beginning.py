@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 
 from django.db import DatabaseError
@@ -37,6 +38,9 @@ _TURN_S = 2.0
 """Time after which one batch lets the other work of its process have a turn."""
 _WAIT_S = 5
 """Time until a batch that had to wait is looked at again."""
+
+_COMPUTING_S = 60
+"""Time after which a line that a process computes is looked at again, as that process has ended."""
 
 
 class _Waits(Exception):
@@ -125,15 +129,30 @@ def _open(batch: Batch, line: Line, requests: Sequence[Request]) -> None:
 
 
 def _close(line: Line) -> None:
-    """Undo `_open`."""
-    Line.objects.filter(pk=line.pk).update(status=Line.Status.WAITING, request_ids=[], num_tries=line.num_tries)
+    """Undo `_open`. A line that has another try since, or has ended, stays as it is."""
+    opened = Line.objects.filter(pk=line.pk, status=Line.Status.OPEN, num_tries=line.num_tries + 1)
+    opened.update(status=Line.Status.WAITING, request_ids=[], num_tries=line.num_tries)
 
 
 def _compute(batch: Batch, line: Line, work: Computed, answering: Answering) -> None:
     if _is_busy():
         raise _Waits
-    admit_without_request(batch.user_id, line.model, batch.key_id, work.num_tokens, is_batch=True)
-    answering.computed(line, work)
+    with _alone(batch):
+        admit_without_request(batch.user_id, line.model, batch.key_id, work.num_tokens, is_batch=True)
+        answering.computed(line, work)
+
+
+@contextmanager
+def _alone(batch: Batch) -> Iterator[None]:
+    """Keep other processes from the batch meanwhile. Raises _Waits where one has it."""
+    until, own = timezone.now() + timedelta(seconds=_COMPUTING_S), Batch.objects.filter(pk=batch.pk)
+    if not own.filter(resumes_at=batch.resumes_at).update(resumes_at=until):
+        raise _Waits
+    try:
+        yield
+    finally:
+        batch.resumes_at = timezone.now()
+        own.update(resumes_at=batch.resumes_at)
 
 
 def _pause(batch: Batch, wait_s: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -55,6 +56,8 @@ class Embedder:
         self._thread = ThreadPoolExecutor(1, "embeddings")
         self._waiting: Counter[int] = Counter()
         """Tokens by user."""
+        self._lock = Lock()
+        """Lines of batches are embedded in threads of their own."""
 
     @property
     def num_waiting(self) -> int:
@@ -66,13 +69,15 @@ class Embedder:
         _check_chars(texts)
         ids = [each for some in _few(texts) for each in await self._run(self._ids, some)]
         num_tokens = _checked(ids)
-        self._check_room(num_tokens, user_id)
-        self._waiting[user_id] += num_tokens
+        with self._lock:
+            self._check_room(num_tokens, user_id)
+            self._waiting[user_id] += num_tokens
         try:
             return Embedded(await self._vectors(ids), num_tokens)
         finally:
-            self._waiting[user_id] -= num_tokens
-            self._waiting += Counter()  # forgets users without any
+            with self._lock:
+                self._waiting[user_id] -= num_tokens
+                self._waiting += Counter()  # forgets users without any
 
     def _check_room(self, num_tokens: int, user_id: int) -> None:
         of_one, of_all = self._waiting[user_id] + num_tokens, self.num_waiting + num_tokens

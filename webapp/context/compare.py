@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -21,6 +22,9 @@ from inference.protocol.events import (
 MAX_DIFFERING = 8
 """Tokens shown of each side, from the first difference on."""
 _EXCERPT_CHARS = 200
+_MOST_IN_ORDER = 200
+"""Parts of a prompt that a matcher compares in their order, within a tenth of a second."""
+_Key = tuple[str, str]
 _NOT_IN_THIS_BRANCH = "this branch of the conversation does not contain it"
 
 
@@ -84,12 +88,12 @@ class _Changes:
 def _changes(now: ContextAssembled | None, before: ContextAssembled | None) -> _Changes:
     if now is None or before is None:
         return _Changes()
-    matcher = SequenceMatcher(None, _keys(before.segments), _keys(now.segments), autojunk=False)
-    differing = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    new = [index for _, _, _, start, end in differing for index in range(start, end)]
-    gone = [segment for _, start, end, _, _ in differing for segment in before.segments[start:end]]
-    old = {segment.source: segment for segment in gone if segment.source != "template"}
-    changed = {index: old.pop(source) for index in new if (source := now.segments[index].source) in old}
+    gone, new = _differing(_keys(before.segments), _keys(now.segments))
+    old = defaultdict[str, deque[Segment]](deque)
+    for index in gone:
+        if (segment := before.segments[index]).source != "template":
+            old[segment.source].append(segment)
+    changed = {index: parts.popleft() for index in new if (parts := old[now.segments[index].source])}
     reasons = {dropped.source: dropped.reason for dropped in now.dropped}
     return _Changes(
         tuple(index for index in new if index not in changed),
@@ -97,11 +101,33 @@ def _changes(now: ContextAssembled | None, before: ContextAssembled | None) -> _
             SegmentChange(index=index, num_tokens=segment.end - segment.start, text=segment.text[:_EXCERPT_CHARS])
             for index, segment in changed.items()
         ),
-        tuple(_removed(segment, reasons.get(segment.source, _NOT_IN_THIS_BRANCH)) for segment in old.values()),
+        tuple(
+            _removed(segment, reasons.get(segment.source, _NOT_IN_THIS_BRANCH))
+            for parts in old.values()
+            for segment in parts
+        ),
     )
 
 
-def _keys(segments: Iterable[Segment]) -> list[tuple[str, str]]:
+def _differing(before: Sequence[_Key], now: Sequence[_Key]) -> tuple[list[int], list[int]]:
+    """Return the indexes of the parts before that are gone, and of those now that are new.
+
+    Many parts are compared without their order: a matcher takes cubic time for the template's parts, which are alike.
+    """
+    if max(len(before), len(now)) > _MOST_IN_ORDER:
+        kept = set(before) & set(now)
+        return [i for i, key in enumerate(before) if key not in kept], [
+            i for i, key in enumerate(now) if key not in kept
+        ]
+    codes = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
+    differing = [code for code in codes if code[0] != "equal"]
+    return (
+        [index for _, start, end, _, _ in differing for index in range(start, end)],
+        [index for _, _, _, start, end in differing for index in range(start, end)],
+    )
+
+
+def _keys(segments: Iterable[Segment]) -> list[_Key]:
     """Keys without the segment's kind: a message stays the same when it becomes history."""
     return [(segment.source, segment.text) for segment in segments]
 

@@ -47,8 +47,9 @@ def num_free_places(model: str) -> int:
 class TooManyOpen(Refused):
     """The user has reached the limit of open requests, or of those in step mode."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__("too_many_open", message, _RETRY_AFTER_S)
+    def __init__(self, message: str, can_pass: bool = True) -> None:
+        """can_pass: False where the call alone is more than the limit."""
+        super().__init__("too_many_open", message, _RETRY_AFTER_S if can_pass else 0)
 
 
 Limits = tuple[Limit, ...]
@@ -130,7 +131,7 @@ def _check_shared(places: Places, num_new: int) -> None:
         told = {"key": "Your key has", "group": "The members of your group have", "site": "All users together have"}
         whose = told.get(places.scope.kind, "This model has")
         message = f"{whose} {places.num_open} of {places.most} requests open. Wait for one to end."
-        raise TooManyOpen(message)
+        raise TooManyOpen(message, can_pass=num_new <= places.most)
 
 
 def _places_limits(places: Places, num_new: int) -> list[Limit]:
@@ -151,7 +152,7 @@ def _places_limit(places: Places, remaining: int, taken: int) -> Limit:
 def concurrency_limits(num_free: int, num_new: int, max_open: int = MAX_IN_FLIGHT) -> list[Limit]:
     """State of the limit for each request that begins together. Raises TooManyOpen when they do not all fit."""
     if num_new > max(0, num_free):
-        raise TooManyOpen(_too_many(num_free, num_new, max_open))
+        raise TooManyOpen(_too_many(num_free, num_new, max_open), can_pass=num_new <= max_open)
     return [
         Limit(name="concurrency", limit=max_open, remaining=num_free - before, num_taken=1, refill_per_s=0.0)
         for before in range(num_new)

@@ -160,7 +160,11 @@ def _lines(body: BatchBody) -> list[ReadLine]:
 
 
 def _line(item: Item, index: int) -> ReadLine:
-    params = bytes(item.params).decode()
+    try:
+        params = bytes(item.params).decode()
+    except UnicodeDecodeError:  # the JSON decoder leaves a part that it does not read unchecked
+        message = f"requests.{index}.params is not valid UTF-8. Send valid Unicode."
+        raise ApiError(400, "invalid_json", message, f"requests.{index}.params") from None
     if not params.lstrip().startswith("{"):
         raise ApiError(400, "invalid", f"requests.{index}.params must be an object.", f"requests.{index}.params")
     return ReadLine(item.custom_id, model_in(params), params)

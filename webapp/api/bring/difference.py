@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.protocol.events import AnyEvent, ContextCompared, PromptTokenized, RequestAccepted, Segment
+from inference.protocol.events import AnyEvent, ContextCompared, PromptTokenized, RequestAccepted
 from inference.protocol.request import SamplingParams
 from webapp.api.bring.prompt import BroughtPrompt, place_of
 from webapp.api.bring.schema import BroughtChange, BroughtDifference, BroughtRemoval
@@ -14,7 +14,7 @@ from webapp.lifecycle.packing import context_event
 def difference(now: BroughtPrompt, before: BroughtPrompt, block_size: int | None) -> BroughtDifference | None:
     """None: the two have other tokenizers."""
     compared = compare("", _events(now), _events(before), ())
-    return None if compared is None else _shown(compared, now.assembled.segments, block_size)
+    return None if compared is None else _shown(compared, now, block_size)
 
 
 def _events(prompt: BroughtPrompt) -> list[AnyEvent]:
@@ -34,13 +34,14 @@ def _events(prompt: BroughtPrompt) -> list[AnyEvent]:
     return [accepted, context_event(prompt.assembled, 0, 0), tokenized]
 
 
-def _shown(compared: ContextCompared, segments: tuple[Segment, ...], block_size: int | None) -> BroughtDifference:
-    common = compared.num_common_tokens
+def _shown(compared: ContextCompared, now: BroughtPrompt, block_size: int | None) -> BroughtDifference:
+    common, segments = compared.num_common_tokens, now.assembled.segments
+    most = min(common, len(now.assembled.prompt.ids) - 1)  # one token is always computed
     removed = [each for each in compared.removed if each.kind != "template"]
     return BroughtDifference(
         num_before=compared.num_prompt_tokens,
         num_common=common,
-        num_reusable=None if block_size is None else whole(common, block_size),
+        num_reusable=None if block_size is None else whole(most, block_size),
         part=next((index for index, each in enumerate(segments) if each.start <= common < each.end), None),
         here=b"".join(compared.here).decode(errors="replace"),
         there=b"".join(compared.there).decode(errors="replace"),
