@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import Group, User
+from django.db import transaction
 from django.db.models import Q
 
 from webapp.limits.effective import Effective, Values, effective
@@ -48,6 +49,7 @@ def values_of(rule: Rule) -> Values:
     return Values(**said, stop_reason=rule.stop_reason if rule.is_stopped else None)
 
 
+@transaction.atomic
 def change(subject: Subject, **values: Any) -> tuple[Rule, dict[str, Any]]:
     """Change values of the subject's rule. Returns the saved rule, and its values before."""
     rule, _ = Rule.objects.select_for_update().get_or_create(**_named(subject))
