@@ -14,7 +14,7 @@ from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
 from webapp.keys.models import ApiKey
-from webapp.repricing import tasks, work
+from webapp.repricing import states, tasks, work
 from webapp.repricing.comparison import Repriced
 from webapp.repricing.simulation import Placement, Ttl
 
@@ -56,7 +56,7 @@ class RepricedRow(Repriced):
 class Repricing(Result):
     """A comparison as far as it is."""
 
-    state: work.State
+    state: states.State
     num_done: int
     num_requests: int
     rows: list[RepricedRow]
@@ -67,7 +67,10 @@ class Repricing(Result):
 
 @answers(201)
 def begin_repricing(request: HttpRequest, body: RepricingBody) -> RepricingId:
-    """Begin a comparison in the background; one's last one ends. 403 `forbidden` for that of all users."""
+    """Begin a comparison in the background; one's last one ends. 403 `forbidden` for that of all users.
+
+    429 `busy`: the site has as many open as it compares at once.
+    """
     owner = checked_reader(request) if body.is_of_all else signed_in_user(request)
     if body.prices_of and body.prices_of not in price_book().models:
         raise ApiError(400, "invalid", f"There are no prices of {body.prices_of!r}.", "prices_of")
@@ -75,6 +78,8 @@ def begin_repricing(request: HttpRequest, body: RepricingBody) -> RepricingId:
         work_id = work.begin(_wanted(owner, body))
     except work.TooMany as error:
         raise ApiError(400, "too_many", str(error), "first") from None
+    except states.TooManyOpen as error:
+        raise ApiError(429, "busy", f"{error} Try again in a few seconds.", retry_after_s=5) from None
     tasks.queue(work_id)
     return RepricingId(work_id)
 

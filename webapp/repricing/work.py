@@ -1,29 +1,28 @@
-"""A comparison that runs in the background: its state in Redis, where its user reads it, and can cancel it."""
+"""A comparison that runs in the background: begun, read and cancelled by its reader, and computed by a task.
+
+Knows nothing of how its state is kept.
+"""
 
 from __future__ import annotations
 
 import secrets
 from datetime import date
-from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from inference.eventlog.keys import PREFIX
 from webapp.billing.bill import price_book
 from webapp.billing.book import PriceBook
+from webapp.repricing import states
 from webapp.repricing.comparison import Comparison, Repriced
 from webapp.repricing.reading import MAX_REQUESTS, read_all, records_of
 from webapp.repricing.simulation import Placement, Scenario, Ttl
-from webapp.requests.workers import client
+from webapp.repricing.states import Run, State
 from webapp.usage.period import Period
 from webapp.usage.sums import Filter
 
-_KEPT_S = 3600
-"""A result can be read for so long."""
-_SHOWN_EVERY = 25
-"""Requests between two looks at a cancellation."""
-State = Literal["waiting", "running", "done", "cancelled", "failed"]
+_LOOKS_EVERY = 25
+"""Requests between two looks at a cancellation, which also show that the run lives."""
 
 
 class TooMany(Exception):
@@ -67,81 +66,60 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 def begin(wanted: Wanted) -> str:
-    """Note a comparison and return its id. The one before of the same reader ends. Raises TooMany, RedisError."""
+    """Note a comparison and return its id. The one before of the same reader ends.
+
+    Raises TooMany, TooManyOpen, RedisError.
+    """
     num = records_of(wanted.period, wanted.chosen).count()
     if num > MAX_REQUESTS:
         raise TooMany(f"The period has {num:,} requests; at most {MAX_REQUESTS:,} are compared at once. Shorten it.")
     work_id = secrets.token_urlsafe(12)
-    last: Any = client().getset(_last_key(wanted.user_id), work_id)
-    if last:
-        cancel(last, wanted.user_id)
-    facts: dict[Any, Any] = {
-        "user": wanted.user_id,
-        "state": "waiting",
-        "done": 0,
-        "all": num,
-        "wanted": msgspec.json.encode(wanted),
-    }
-    client().hset(_key(work_id), mapping=facts)
-    client().expire(_key(work_id), _KEPT_S)
-    client().expire(_last_key(wanted.user_id), _KEPT_S)
+    if before := states.replace_last(wanted.user_id, work_id):
+        cancel(before, wanted.user_id)
+    facts = {"user": wanted.user_id, "done": 0, "all": num, "wanted": msgspec.json.encode(wanted)}
+    states.enter(wanted.user_id, work_id, facts)
     return work_id
 
 
 def progress(work_id: str, user_id: int) -> Progress | None:
     """None: there is none, it is over for long, or it is another reader's. Raises RedisError."""
-    found: Any = client().hgetall(_key(work_id))
+    found = states.read(work_id)
     if not found or int(found["user"]) != user_id:
         return None
     rows = msgspec.json.decode(found["rows"], type=list[Repriced]) if "rows" in found else []
-    return Progress(found["state"], int(found["done"]), int(found["all"]), rows)
+    return Progress(found["state"], int(found["done"]), int(found["all"]), rows)  # type: ignore[arg-type]
 
 
 def cancel(work_id: str, user_id: int) -> bool:
     """End a comparison that is not over. Return whether it is the reader's. Raises RedisError."""
-    found = progress(work_id, user_id)
-    if found is not None and found.state in ("waiting", "running"):
-        _note(work_id, state="cancelled")
-    return found is not None
+    if progress(work_id, user_id) is None:
+        return False
+    states.cancel(work_id)
+    return True
 
 
 def run(work_id: str) -> None:
-    """Compare, unless it was cancelled. Raises RedisError."""
-    found: Any = client().hmget(_key(work_id), "state", "wanted")
-    if found[0] != "waiting":
+    """Compare, unless it was cancelled or another process does. Raises RedisError."""
+    taken = states.take(work_id)
+    if taken is None:
         return
-    _note(work_id, state="running")
     try:
-        _compare(work_id, msgspec.json.decode(found[1], type=Wanted))
+        _compare(taken)
     except Exception:
-        _note(work_id, state="failed")
+        states.end(taken, "failed")
         raise
 
 
-def _compare(work_id: str, wanted: Wanted) -> None:
+def _compare(run: Run) -> None:
+    wanted = msgspec.json.decode(states.read(run.work_id)["wanted"], type=Wanted)
     comparison = Comparison(Scenario(wanted.placement, wanted.ttl), _book(wanted))
     for number, each in enumerate(read_all(records_of(wanted.period, wanted.chosen))):
-        if number % _SHOWN_EVERY == 0:
-            if client().hget(_key(work_id), "state") != "running":
-                return
-            _note(work_id, done=number)
+        if number % _LOOKS_EVERY == 0 and not states.keep(run, number):
+            return
         comparison.add(each)
-    _note(work_id, rows=msgspec.json.encode(comparison.result()), state="done")
+    states.end(run, "done", rows=msgspec.json.encode(comparison.result()))
 
 
 def _book(wanted: Wanted) -> PriceBook:
     book = price_book()
     return book.with_prices_of(wanted.prices_of, book.models) if wanted.prices_of else book
-
-
-def _note(work_id: str, **facts: Any) -> None:
-    noted: dict[Any, Any] = facts
-    client().hset(_key(work_id), mapping=noted)
-
-
-def _key(work_id: str) -> str:
-    return f"{PREFIX}repricing:{work_id}"
-
-
-def _last_key(user_id: int) -> str:
-    return f"{PREFIX}repricing-of:{user_id}"

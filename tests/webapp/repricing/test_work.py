@@ -2,94 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, date, datetime
-from pathlib import Path
-from typing import Any
-
-import msgspec
 import pytest
-import redis
 from django.contrib.auth.models import Permission, User
-from django.test import Client
 
-from inference.protocol.codec import decode_frame
-from inference.protocol.events import BillPosted, Frame, GenerationFinished, RequestAccepted, first
+from tests.webapp.repricing.comparing import MODEL, begin, client_of, saved, shown
+from tests.webapp.repricing.conftest import NANO
 from webapp.billing.book import KINDS, PriceSet
-from webapp.billing.models import Price
 from webapp.repricing import work
 from webapp.requests.models import Request
-from webapp.traces import store
-from webapp.usage.models import UsageRecord
 
-pytestmark = pytest.mark.django_db
-LOGS = Path(__file__).parents[3] / "tests" / "golden" / "logs"
-NANO = {"uncached_input": 100, "cache_read": 10, "cache_write_5m": 125, "cache_write_1h": 200, "output": 400}
-MODEL = "smollm2-135m-instruct"
-
-
-def saved(name: str, user: User, **given: Any) -> tuple[UsageRecord, GenerationFinished]:
-    """A recorded request with its trace and its record of use."""
-    frames = [decode_frame(json.dumps(each).encode()) for each in json.loads((LOGS / name).read_text())["frames"]]
-    events = [event for frame in frames for event in frame.events]
-    accepted, finished, bill = first(events, RequestAccepted), first(events, GenerationFinished), None
-    bill = first(events, BillPosted)
-    assert accepted is not None and finished is not None and bill is not None
-    request = Request.objects.create(id=accepted.request_id, user=user, surface="chat", model=MODEL, title="t")
-    store.save(request, [Frame(seq=frame.seq, events=frame.events) for frame in frames])
-    record = UsageRecord.objects.create(
-        **{
-            "user": user,
-            "request_id": request.pk,
-            "model": MODEL,
-            "surface": "chat",
-            "status": "done",
-            "accepted_at": datetime.fromtimestamp(accepted.accepted_unix_us / 1e6, UTC),
-            "cost_nano": bill.total_nano,
-            "currency": "USD",
-            "price_version": "1",
-            **msgspec.structs.asdict(finished.usage),
-            **given,
-        }
-    )
-    return record, finished
-
-
-@pytest.fixture(autouse=True)
-def prices(redis_client: redis.Redis) -> None:
-    Price.objects.all().delete()
-    for kind in KINDS:
-        Price.objects.create(
-            model=MODEL, kind=kind, unit_price_nano=NANO[kind], currency="USD", effective_from=date(2020, 1, 1)
-        )
-
-
-@pytest.fixture
-def alice() -> User:
-    return User.objects.create_user("alice")
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def begin(client: Client, **body: Any) -> Any:
-    period = {"first": "2026-01-01", "last": "2027-12-31"}
-    return client.post("/api/repricings", json.dumps(period | body), content_type="application/json")
-
-
-def shown(client: Client, begun: Any) -> Any:
-    return client.get(f"/api/repricings/{begun.json()['id']}").json()
-
-
-@pytest.fixture(autouse=True)
-def queued(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids that were queued; each test runs them itself."""
-    ids: list[str] = []
-    monkeypatch.setattr("webapp.repricing.tasks.queue", ids.append)
-    return ids
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("prices", "queued")]
 
 
 def test_as_it_was_costs_what_the_recorded_tokens_cost(alice: User, queued: list[str]) -> None:
