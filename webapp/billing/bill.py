@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 
 import msgspec
 from django.utils import timezone
@@ -15,6 +16,14 @@ from webapp.billing.book import Entry, PriceBook, PriceSet
 from webapp.billing.models import LedgerEntry, Price
 
 UNPRICED = "unpriced"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The prices by which a request is billed, known as it begins."""
+
+    prices: PriceSet | None
+    """None: it is unpriced."""
 
 
 def compute_lines(usage: Usage, unit_prices: Mapping[str, int]) -> tuple[BillLine, ...]:
@@ -33,13 +42,23 @@ def saved_nano(usage: Usage, unit_prices: Mapping[str, int]) -> int:
     return sum(getattr(usage, kind) * (price - unit_prices[kind]) for kind in KINDS if kind != "output")
 
 
-def post_bill(request_id: str, user_id: int, model: str, usage: Usage, is_batch: bool = False) -> LedgerEntry:
+def post_bill(
+    request_id: str,
+    user_id: int,
+    model: str,
+    usage: Usage,
+    is_batch: bool = False,
+    promise: Promise | None = None,
+) -> LedgerEntry:
     """Enter the bill in the ledger, once per request: a second call returns what the first one posted.
 
-    is_batch: the request answers a line of a batch, at a lower price.
+    is_batch: the request answers a line of a batch, at a lower price. promise: its prices; None: those of today.
     """
     entry = LedgerEntry.objects.filter(request_id=request_id).first()
-    return entry or _post(request_id, user_id, model, usage, is_batch)
+    if entry is not None:
+        return entry
+    prices = (promise or promise_on(model, timezone.now().astimezone(UTC).date())).prices
+    return _post(request_id, user_id, model, usage, prices.for_batches() if prices and is_batch else prices)
 
 
 def bill_event(entry: LedgerEntry, at: int) -> BillPosted:
@@ -65,12 +84,19 @@ def prices_in_force(model: str, day: date) -> PriceSet | None:
     return price_book(model).in_force(model, day)
 
 
-def _post(request_id: str, user_id: int, model: str, usage: Usage, is_batch: bool) -> LedgerEntry:
-    found = prices_in_force(model, timezone.now().date())
-    if found is not None and is_batch:
-        found = found.for_batches()
-    unit_prices = found.unit_nano if found else {}
-    lines = compute_lines(usage, unit_prices) if found else ()
+def promise_on(model: str, day: date) -> Promise:
+    """What a request is promised that begins on a day."""
+    return Promise(prices_in_force(model, day))
+
+
+def promise_at(model: str, unix_us: int) -> Promise:
+    """What a request is promised that is accepted at this time."""
+    return promise_on(model, datetime.fromtimestamp(unix_us / 1e6, UTC).date())
+
+
+def _post(request_id: str, user_id: int, model: str, usage: Usage, prices: PriceSet | None) -> LedgerEntry:
+    unit_prices = prices.unit_nano if prices else {}
+    lines = compute_lines(usage, unit_prices) if prices else ()
     entry, _ = LedgerEntry.objects.get_or_create(
         request_id=request_id,
         defaults={
@@ -79,9 +105,9 @@ def _post(request_id: str, user_id: int, model: str, usage: Usage, is_batch: boo
             "posted_at": timezone.now(),
             **msgspec.to_builtins(usage),
             "total_nano": sum(line.amount_nano for line in lines),
-            "saved_nano": saved_nano(usage, unit_prices) if found else None,
-            "currency": found.currency if found else "USD",
-            "price_version": found.version if found else UNPRICED,
+            "saved_nano": saved_nano(usage, unit_prices) if prices else None,
+            "currency": prices.currency if prices else "USD",
+            "price_version": prices.version if prices else UNPRICED,
             "lines": msgspec.to_builtins(lines),
         },
     )

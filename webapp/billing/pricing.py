@@ -68,7 +68,7 @@ class BadPrices(Exception):
 
 
 def today() -> date:
-    """The day by which a bill takes its prices."""
+    """The day of UTC by which a request that begins now takes its prices."""
     return timezone.now().astimezone(UTC).date()
 
 

@@ -31,7 +31,7 @@ from inference.protocol.request import SamplingParams
 from webapp.billing.bill import UNPRICED, bill_event, post_bill
 from webapp.billing.models import LedgerEntry
 from webapp.lifecycle.turn_before import compare_with_turn_before
-from webapp.limits.budget import release
+from webapp.limits.budget import promise_to, release
 from webapp.limits.taking import correct
 from webapp.recordings.turns import note_difference
 from webapp.requests import services
@@ -141,7 +141,7 @@ def _post(request: Request, outcome: Outcome) -> LedgerEntry | None:
     if has_failed or not any(msgspec.structs.astuple(outcome.usage)):
         return None
     is_batch = request.batch_id is not None
-    return post_bill(request.id, request.user_id, request.model, outcome.usage, is_batch)
+    return post_bill(request.id, request.user_id, request.model, outcome.usage, is_batch, promise_to(request))
 
 
 def cost_of(entry: LedgerEntry | None) -> Cost:

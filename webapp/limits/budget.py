@@ -15,10 +15,13 @@ from django.db.models import QuerySet, Sum, Value
 from django.utils import timezone
 
 from inference.protocol.events import Limit
+from webapp.billing.bill import Promise, promise_at
+from webapp.billing.book import PriceSet
 from webapp.limits.models import Reservation
 from webapp.limits.refusal import budget_used_up
 from webapp.limits.scopes import Scope, Subject
 from webapp.limits.used import uses_since
+from webapp.requests.models import Request
 
 Period = Literal["daily_budget", "monthly_budget"]
 _RETRY_AFTER_S = 5
@@ -82,6 +85,14 @@ def budgets_of(scopes: Sequence[Scope], currency: str) -> list[Budget]:
         for name, start, end in periods
         if getattr(scope.amounts, f"{name}_nano") is not None
     ]
+
+
+def promise_to(request: Request) -> Promise:
+    """The prices at which a request was reserved; without a reservation, those of the day of its acceptance."""
+    found = Reservation.objects.filter(request=request).exclude(price_version="").first()
+    if found is None:
+        return promise_at(request.model, request.accepted_unix_us)
+    return Promise(PriceSet(found.unit_nano, found.currency, found.price_version) if found.unit_nano else None)
 
 
 def release(request_id: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 
 import msgspec
+from django.utils import timezone
 
 from inference.protocol.request import SamplingParams, Usage
 from webapp.billing.bill import prices_in_force
@@ -65,7 +66,7 @@ def charges_of(requests: Sequence[Request], params: Sequence[SamplingParams]) ->
 
 def prices_now(model: str) -> PriceSet | None:
     """The model's prices by the day of UTC. None: it costs nothing."""
-    return prices_in_force(model, datetime.now(UTC).date())
+    return prices_in_force(model, timezone.now().astimezone(UTC).date())
 
 
 def used_of(usage: Usage, kind: Kind) -> int:

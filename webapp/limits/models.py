@@ -100,7 +100,12 @@ class Reservation(models.Model):
 
     request = models.OneToOneField(Request, primary_key=True, on_delete=models.CASCADE, related_name="+")
     nano = models.PositiveBigIntegerField()
-    currency = models.CharField(max_length=3)
+    currency = models.CharField(max_length=3, blank=True)
+    """Empty: the model has no prices."""
+    price_version = models.CharField(max_length=64, blank=True)
+    """Of the prices by which the bill is made; empty: the request began before this was kept."""
+    unit_nano = models.JSONField(default=dict)
+    """The price of each kind of token; empty: the model has none."""
 
     def __str__(self) -> str:
         return self.request_id

@@ -13,6 +13,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from inference.protocol.events import Limit
+from webapp.billing.bill import UNPRICED
 from webapp.billing.book import PriceSet
 from webapp.limits.budget import Budget, budgets_of
 from webapp.limits.charge import Charge, prices_now
@@ -54,6 +55,8 @@ class Room:
     budgets: list[Budget]
     prices: PriceSet | None
     """None: nothing is priced, or no budget concerns it."""
+    has_budget: bool
+    """A budget concerns it, with prices or without."""
     days: list[DayTokens]
     """Of the scopes whose tokens of a day have a limit."""
     forms_wait_s: int = 0
@@ -98,7 +101,8 @@ def room_of(user_id: int, model: str, key_id: int | None, is_locked: bool = Fals
     effective = effective_of(user_id)
     rules = shared_rules(user_id, model, key_id)
     scopes = scopes_of(user_id, effective, list(rules.select_for_update(no_key=True) if is_locked else rules))
-    prices = prices_now(model) if any(scope.has_budget for scope in scopes) else None
+    has_budget = any(scope.has_budget for scope in scopes)
+    prices = prices_now(model) if has_budget else None
     return Room(
         effective=effective,
         places=[
@@ -106,17 +110,19 @@ def room_of(user_id: int, model: str, key_id: int | None, is_locked: bool = Fals
         ],
         budgets=[] if prices is None else budgets_of(scopes, prices.currency),
         prices=prices,
+        has_budget=has_budget,
         days=[day for scope in scopes if (day := tokens_today(scope)) is not None],
         forms_wait_s=_forms_wait_s(user_id),
     )
 
 
 def reserve(requests: Sequence[Request], charges: Sequence[Charge], room: Room) -> None:
-    """Reserve each request's highest cost, in the transaction that saves the request."""
-    if room.prices is not None:
+    """Reserve each request's highest cost with its prices, in the transaction that saves the request."""
+    if room.has_budget:
+        prices = room.prices or PriceSet({}, "", UNPRICED)
+        fields = {"currency": prices.currency, "price_version": prices.version, "unit_nano": dict(prices.unit_nano)}
         rows = zip(requests, room.nanos(charges), strict=True)
-        currency = room.prices.currency
-        Reservation.objects.bulk_create(Reservation(request=each, nano=nano, currency=currency) for each, nano in rows)
+        Reservation.objects.bulk_create(Reservation(request=each, nano=nano, **fields) for each, nano in rows)
 
 
 def _num_open(scope: Scope) -> int:

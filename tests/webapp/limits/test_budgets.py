@@ -45,9 +45,11 @@ def alice() -> User:
     return User.objects.create_user("alice")
 
 
-def begin(user: User, num_output: int) -> Request:
+def begin(user: User, num_output: int, **fields: int) -> Request:
     """Begin a request that may write so many tokens. Raises Refused."""
     (request,), charges = runs(user, 1, most_output=num_output)
+    for name, value in fields.items():
+        setattr(request, name, value)
     with transaction.atomic():
         admit([request], charges, is_stepped=False)
         request.save(force_insert=True)
