@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,3 +133,20 @@ def test_the_common_beginning_is_the_longest_there_is(common: str, rest: str, ot
 def test_a_number_is_known_by_its_first_digit_on_both_sides(here: list[bytes], there: list[bytes]) -> None:
     spelled = [b"".join(side[:1]).decode("latin-1").lstrip(" \t\n\r\x0b\x0c")[:1] for side in (here, there)]
     assert is_number(here, there) == all(letter and letter in "0123456789" for letter in spelled)
+
+
+def test_many_parts_are_compared_without_their_order() -> None:
+    """A matcher takes cubic time for hundreds of the template's parts, which are alike."""
+
+    def turn(number: int) -> list[tuple[SegmentKind, str, str]]:
+        return [("template", "template", "|"), ("history", f"q{number}", f"{number},")]
+
+    parts = [part for number in range(150) for part in turn(number)]
+    before = Prompt([("system", "system", "Old"), *parts])
+    now = Prompt([("system", "system", "New"), *reversed(parts[2:]), ("user", "q150", "?")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr("webapp.context.compare.SequenceMatcher")
+        found = compared(now, before)
+    assert found.added == (len(now.parts) - 1,)
+    assert [(change.index, change.text) for change in found.changed] == [(0, "Old")]
+    assert [dropped.source for dropped in found.removed] == ["q0"]

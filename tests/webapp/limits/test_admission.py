@@ -18,7 +18,7 @@ from inference.protocol.events import GatewayChecked
 from tests.webapp.usage.test_report import make_record, save
 from webapp.lifecycle.admission import admit_some
 from webapp.limits.charge import NOTHING, Charge
-from webapp.limits.models import Reservation, Rule
+from webapp.limits.models import Reservation, Rule, SharedRule
 from webapp.limits.room import MAX_TOO_COMPLEX, TOO_COMPLEX_TIME
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -103,6 +103,19 @@ def test_a_users_own_limit_of_open_requests_holds(alice: User) -> None:
     assert send(alice).status_code == 201
     refused = send(alice)
     assert (refused.status_code, refusal(refused)["code"]) == (429, "too_many_requests")
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_send_that_no_waiting_lets_pass_has_no_time_to_wait(alice: User, is_shared: bool) -> None:
+    if is_shared:
+        SharedRule.objects.create(subject="site", max_open=2)
+    else:
+        Rule.objects.create(user=alice, max_open=2)
+    never = send(alice, n=3)
+    assert (never.status_code, refusal(never)["code"]) == (429, "too_many_requests")
+    assert "Retry-After" not in never
+    assert send(alice, n=2).status_code == 201
+    assert send(alice)["Retry-After"] == "5"
 
 
 def test_the_tokens_of_today_are_counted_in_utc(alice: User) -> None:
