@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.protocol.request import MAX_MESSAGE_BYTES
+from inference.protocol.request import MAX_MESSAGE_BYTES, KeptTTL
 from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.context.assemble import SourceMessage
 from webapp.context.tools import definitions
@@ -28,6 +28,8 @@ class Said:
     """Its place in the body, such as `messages[2]`; texts of one message have the same."""
     is_joined: bool = False
     """A line break is enough between it and the text before, also of another message: results of several calls."""
+    breakpoint: KeptTTL | None = None
+    """The client wants the prompt up to its end kept in the cache for this time."""
 
 
 def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMessage, ...]:
@@ -43,7 +45,7 @@ def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMess
         before = said[index - 1] if index else None
         is_continued = bool(found) and found[-1].role == each.role
         text = _separator(before, each) + each.text if is_continued else each.text
-        found.append(SourceMessage(each.role, text, f"api:{each.place}", is_continued))
+        found.append(SourceMessage(each.role, text, f"api:{each.place}", is_continued, breakpoint=each.breakpoint))
     if tools and num_system == len(said):
         _add_tools(found, tools)
     return tuple(found)

@@ -8,6 +8,7 @@ from typing import Any
 
 from inference.protocol.request import LogitBias
 from inference.protocol.tool_calls import Tool, ToolCalls
+from webapp.api.openai.caching import with_breakpoints
 from webapp.api.openai.messages import chat_messages
 from webapp.api.openai.shapes import ChatBody, JsonForm, NamedTool, SchemaForm, ToolDefinition, engine_settings
 from webapp.calls.call import Call
@@ -27,7 +28,7 @@ def call_of(body: ChatBody) -> Call:
     """Raises ApiError, UnknownModel."""
     _check(body)
     tools = tuple(map(tool_of, body.tools or ()))
-    messages = chat_messages(body.messages, tools)
+    messages = with_breakpoints(chat_messages(body.messages, tools), body.prompt_cache_options)
     try:
         params = settings_of(body.model, _settings(body, tools), body.n or 1)
     except ApiError as error:

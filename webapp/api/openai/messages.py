@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from inference.protocol.tool_calls import Tool, written
+from webapp.api.openai.caching import Text, breakpoint_of
 from webapp.api.openai.shapes import (
     AssistantMessage,
     Content,
@@ -35,24 +36,31 @@ def _said(message: Message, index: int) -> Iterator[Said]:
     place = f"messages[{index}]"
     texts = list(_texts(message.content, f"{place}.content"))
     if isinstance(message, ToolMessage):
-        yield Said("user", result("".join(texts)), place, is_joined=True)
+        yield result_of(texts, place)
     elif isinstance(message, AssistantMessage):
         calls = [written(each.function.name, each.function.arguments or "{}") for each in message.tool_calls or ()]
-        yield from (Said("assistant", text, place) for text in [*texts, *calls] if text)
+        texts += map(Text, calls)
+        yield from (Said("assistant", each.text, place, breakpoint=each.breakpoint) for each in texts if each.text)
     else:
         role = "user" if isinstance(message, UserMessage) else "system"
-        yield from (Said(role, text, place) for text in texts if text)
+        yield from (Said(role, each.text, place, breakpoint=each.breakpoint) for each in texts if each.text)
 
 
-def _texts(content: Content, place: str) -> Iterator[str]:
+def result_of(texts: Sequence[Text], place: str) -> Said:
+    """The result of a tool's call, kept in the cache where its last part is."""
+    text = result("".join(each.text for each in texts))
+    return Said("user", text, place, is_joined=True, breakpoint=texts[-1].breakpoint if texts else None)
+
+
+def _texts(content: Content, place: str) -> Iterator[Text]:
     if content is None or isinstance(content, str):
-        yield content or ""
+        yield Text(content or "")
         return
     for index, part in enumerate(content):
         if isinstance(part, TextPart):
-            yield part.text
+            yield Text(part.text, breakpoint_of(part.prompt_cache_breakpoint, f"{place}[{index}]"))
         elif isinstance(part, RefusalPart):
-            yield part.refusal
+            yield Text(part.refusal)
         else:
             kind = str(part.__struct_config__.tag)
             message = f"This model reads text alone, and no {kind} part. Leave the part out."

@@ -15,8 +15,29 @@ class Echo(Shape, forbid_unknown_fields=False):
     """What a client got from a server and sends back. Its own notes may hang on it; they change nothing here."""
 
 
+CacheTtl = Literal["30m", "12h"]
+"""The least time for which the client wants a prompt's beginning kept."""
+
+
+class CacheBreakpoint(Shape):
+    """The end of a beginning of the prompt that the client wants kept."""
+
+    mode: Literal["explicit"]
+    ttl: CacheTtl | None = None
+
+
+class CacheOptions(Shape):
+    """What the client wants of the prefix cache."""
+
+    mode: Literal["implicit", "explicit"] | None = None
+    ttl: CacheTtl | None = None
+    prewarm: bool | None = None
+    comparison_response_id: str | None = None
+
+
 class TextPart(Shape, tag="text"):
     text: str
+    prompt_cache_breakpoint: CacheBreakpoint | None = None
 
 
 class RefusalPart(Shape, tag="refusal"):
@@ -179,11 +200,11 @@ class ChatBody(EngineSettings):
     parallel_tool_calls: bool | None = None
     response_format: TextForm | JsonForm | SchemaForm | None = None
     prompt_cache_key: str | None = None
+    prompt_cache_options: CacheOptions | None = None
     # Accepted, without an effect here.
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_retention: Retention | None = None
-    prompt_cache_options: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     store: bool | None = None
     service_tier: str | None = None

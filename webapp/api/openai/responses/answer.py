@@ -88,6 +88,8 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     parallel_tool_calls: bool
     previous_response_id: str | None
     prompt_cache_key: str | None
+    prompt_cache_options: dict[str, str] | None = None
+    """Those that were applied."""
     prompt_cache_retention: str = "in_memory"
     """What the prefix cache does, whatever the client allowed."""
     reasoning: dict[str, Any]

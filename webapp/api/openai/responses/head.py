@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from inference.protocol.request import SamplingParams
+from webapp.api.openai.caching import applied
 from webapp.api.openai.responses.answer import Response
 from webapp.api.openai.responses.ids import response_id
 from webapp.api.openai.responses.parse import has_logprobs
@@ -36,6 +37,7 @@ def _response(request: Request, body: ResponseBody) -> Response:
         parallel_tool_calls=body.parallel_tool_calls is not False,
         previous_response_id=body.previous_response_id,
         prompt_cache_key=body.prompt_cache_key,
+        prompt_cache_options=applied(body.prompt_cache_options),
         reasoning={"effort": None, "summary": None} | (body.reasoning or {}),
         safety_identifier=body.safety_identifier,
         store=body.store is not False,

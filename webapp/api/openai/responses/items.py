@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from inference.protocol.tool_calls import Splitter, written
+from webapp.api.openai.caching import Text, breakpoint_of
+from webapp.api.openai.messages import result_of
 from webapp.api.openai.responses.shapes import (
     CallItem,
     InputText,
@@ -20,7 +22,6 @@ from webapp.api.openai.responses.shapes import (
     ResultItem,
 )
 from webapp.calls.messages import Said
-from webapp.context.tools import result
 from webapp.gateway.body import in_words
 from webapp.gateway.errors import ApiError
 
@@ -116,11 +117,12 @@ def _item(given: dict[str, Any], place: str, find: Find) -> Item:
         case CallItem():
             return Item((Said("assistant", written(item.name, item.arguments or "{}"), place),), item.call_id)
         case ResultItem():
-            text = "".join(_texts(item.output, f"{place}.output"))
-            return Item((Said("user", result(text), place, is_joined=True),), item.call_id, is_result=True)
+            said = result_of(list(_texts(item.output, f"{place}.output")), place)
+            return Item((said,), item.call_id, is_result=True)
         case MessageItem():
             role = item.role if item.role in ("user", "assistant") else "system"
-            return Item(tuple(Said(role, text, place) for text in _texts(item.content, f"{place}.content")))
+            texts = _texts(item.content, f"{place}.content")
+            return Item(tuple(Said(role, each.text, place, breakpoint=each.breakpoint) for each in texts))
     raise AssertionError(item)
 
 
@@ -143,15 +145,17 @@ def converted(given: dict[str, Any], form: type[msgspec.Struct], place: str) -> 
         raise ApiError(400, "invalid", message, f"{place}.{field}" if field else place) from None
 
 
-def _texts(content: str | Sequence[Part], place: str) -> Iterator[str]:
+def _texts(content: str | Sequence[Part], place: str) -> Iterator[Text]:
     if isinstance(content, str):
-        yield content
+        yield Text(content)
         return
     for index, part in enumerate(content):
-        if isinstance(part, InputText | OutputText):
-            yield part.text
+        if isinstance(part, InputText):
+            yield Text(part.text, breakpoint_of(part.prompt_cache_breakpoint, f"{place}[{index}]"))
+        elif isinstance(part, OutputText):
+            yield Text(part.text)
         elif isinstance(part, RefusalPart):
-            yield part.refusal
+            yield Text(part.refusal)
         else:
             kind = str(part.__struct_config__.tag)
             message = f"This model reads text alone, and no {kind} part. Leave the part out."

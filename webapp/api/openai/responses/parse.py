@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from inference.protocol.tool_calls import Tool, ToolCalls
+from webapp.api.openai.caching import with_breakpoints
 from webapp.api.openai.chat import MAX_TOP_LOGPROBS, renamed
 from webapp.api.openai.responses.history import finder, items_before
 from webapp.api.openai.responses.items import converted, items_of, said_of
@@ -69,7 +70,7 @@ def messages_for(body: ResponseBody, user_id: int, key: ApiKey | None = None) ->
     if not said:
         raise ApiError(400, "invalid", "input is empty. Send a text, or a list of items.", "input")
     told = [Said("system", body.instructions, "instructions")] if body.instructions else []
-    return messages_of([*told, *said], _tools(body))
+    return with_breakpoints(messages_of([*told, *said], _tools(body)), body.prompt_cache_options)
 
 
 def _tools(body: ResponseBody) -> tuple[Tool, ...]:

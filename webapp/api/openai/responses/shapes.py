@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from webapp.api.openai.shapes import JsonForm, Retention, Shape, TextForm
+from webapp.api.openai.shapes import CacheBreakpoint, CacheOptions, JsonForm, Retention, Shape, TextForm
 
 
 class TextFormatSchema(Shape, tag="json_schema"):
@@ -41,11 +41,11 @@ class ResponseBody(Shape):
     metadata: dict[str, str] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     prompt_cache_key: str | None = None
+    prompt_cache_options: CacheOptions | None = None
     # Accepted, without an effect here.
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_retention: Retention | None = None
-    prompt_cache_options: dict[str, Any] | None = None
     service_tier: str | None = None
     reasoning: dict[str, Any] | None = None
     max_tool_calls: int | None = None
@@ -64,7 +64,7 @@ class ResponseBody(Shape):
 
 class InputText(Shape, tag="input_text"):
     text: str
-    prompt_cache_breakpoint: Any = None
+    prompt_cache_breakpoint: CacheBreakpoint | None = None
 
 
 class OutputText(Shape, tag="output_text"):
