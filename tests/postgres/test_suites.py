@@ -26,6 +26,7 @@ SUITES = [
         "metrics",
         "privacy",
         "registry",
+        "repricing",
         "requests",
         "reruns",
         "safety",
