@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 
 from inference.protocol.request import Usage
-from webapp.billing.bill import post_bill, promise_at
+from webapp.billing.bill import post_bill
 from webapp.identifiers import new_request_id
 from webapp.keys.models import ApiKey
 from webapp.lifecycle.settle import cost_of
@@ -46,8 +46,7 @@ def bill_work(done: Done) -> str:
     )
     usage = Usage(uncached_input=done.num_tokens)
     with transaction.atomic():
-        promise = promise_at(done.model, done.accepted_unix_us)
-        entry = post_bill(request.pk, done.user_id, done.model, usage, done.batch_id is not None, promise)
+        entry = post_bill(request.pk, done.user_id, done.model, usage, done.batch_id is not None)
         record_use(request, _outcome(usage, done.duration_us), cost_of(entry))
     return request.pk
 
