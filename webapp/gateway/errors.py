@@ -76,7 +76,7 @@ def not_found(what: str) -> ApiError:
 
 
 def too_many_open(why: str, retry_after_s: int) -> ApiError:
-    """The 429 answer: the user has reached the limit of open requests. 0 s: waiting does not help."""
+    """The 429 answer: the user has reached the limit of open requests. 0: waiting does not help."""
     return ApiError(429, "too_many_requests", why, retry_after_s=retry_after_s)
 
 
