@@ -55,8 +55,8 @@ async def pieces_of(file: StoredFile) -> AsyncGenerator[bytes]:
             yield piece
         return
     start = 1
-    while piece := await _read(partial(_part, file, start)):
-        yield piece.encode()
+    while part := await _read(partial(_part, file, start)):
+        yield part.encode()
         start += PIECE_CHARS
 
 

@@ -17,6 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.keys import worker_key
+from inference.grammar.check import ChecksBusy
 from inference.protocol.events import GenerationFinished
 from inference.protocol.failures import Failure
 from inference.protocol.request import Usage
@@ -198,6 +199,18 @@ def test_a_rate_that_is_used_up_makes_the_batch_wait_and_leaves_no_refusal(alice
     assert not UsageRecord.objects.exists()
     finish(open_requests()[0])
     assert states(look(batch)) == ["succeeded", "waiting"]
+
+
+def test_a_line_whose_form_cannot_be_checked_now_waits(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_busy(*_: Any, **__: Any) -> None:
+        raise ChecksBusy
+
+    monkeypatch.setattr("webapp.batches.beginning.begin", is_busy)
+    batch = begin(alice)
+    assert states(batch) == ["waiting"]
+    monkeypatch.undo()
+    Batch.objects.update(resumes_at=timezone.now())
+    assert states(look(batch)) == ["open"]
 
 
 def test_lines_of_a_revoked_key_begin_no_more(alice: Client) -> None:

@@ -10,11 +10,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from tests.webapp.batches.test_advance import client_of, look
 from webapp.batches.models import Batch
 from webapp.billing.book import KINDS
 from webapp.billing.models import LedgerEntry, Price
+from webapp.calls.embeddings import MOST_OF_ONE, embedder
 from webapp.limits.models import Rule
 from webapp.requests.models import Request
 from webapp.usage.models import UsageRecord, UserSum
@@ -88,3 +90,18 @@ def test_lines_of_a_batch_cost_half_and_are_each_billed_once(alice: Client) -> N
     result = json.loads(batch.lines.get(index=0).answer)
     assert result["response"]["request_id"] in {entry.request_id for entry in entries}
     assert len(result["response"]["body"]["data"]) == 2
+
+
+@pytest.mark.usefixtures("prices")
+def test_a_line_that_finds_the_embedder_full_is_tried_again(alice: Client) -> None:
+    user_id, waiting = User.objects.get(username="alice").pk, embedder()._waiting
+    waiting[user_id] = MOST_OF_ONE
+    try:
+        batch = batch_of(alice, BODY)
+        assert (batch.status, batch.lines.get().status) == ("in_progress", "waiting")
+        assert batch.resumes_at > timezone.now()
+    finally:
+        del waiting[user_id]
+    Batch.objects.update(resumes_at=timezone.now())
+    assert look(batch).lines.get().status == "succeeded"
+    assert LedgerEntry.objects.count() == 1
