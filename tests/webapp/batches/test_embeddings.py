@@ -16,7 +16,6 @@ from tests.webapp.batches.test_advance import client_of, look
 from webapp.batches.models import Batch
 from webapp.billing.book import KINDS
 from webapp.billing.models import LedgerEntry, Price
-from webapp.calls.embeddings import MOST_OF_ONE, embedder
 from webapp.limits.models import Rule
 from webapp.requests.models import Request
 from webapp.usage.models import UsageRecord, UserSum
@@ -93,15 +92,12 @@ def test_lines_of_a_batch_cost_half_and_are_each_billed_once(alice: Client) -> N
 
 
 @pytest.mark.usefixtures("prices")
-def test_a_line_that_finds_the_embedder_full_is_tried_again(alice: Client) -> None:
-    user_id, waiting = User.objects.get(username="alice").pk, embedder()._waiting
-    waiting[user_id] = MOST_OF_ONE
-    try:
-        batch = batch_of(alice, BODY)
-        assert (batch.status, batch.lines.get().status) == ("in_progress", "waiting")
-        assert batch.resumes_at > timezone.now()
-    finally:
-        del waiting[user_id]
+def test_a_line_that_finds_the_embedder_full_is_tried_again(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webapp.calls.embeddings.MOST_OF_ONE", 0)
+    batch = batch_of(alice, BODY)
+    assert (batch.status, batch.lines.get().status) == ("in_progress", "waiting")
+    assert batch.resumes_at > timezone.now()
+    monkeypatch.undo()
     Batch.objects.update(resumes_at=timezone.now())
     assert look(batch).lines.get().status == "succeeded"
     assert LedgerEntry.objects.count() == 1
