@@ -121,7 +121,7 @@ SITE: dict[str, set[str]] = {
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
     "webapp.bring": {"gateway"},
     "webapp.calls": {"context", "gateway", "keys", "lifecycle", "recordings", "registry", "requests", "stream"},
-    "webapp.batches": {"calls", "gateway", "keys", "lifecycle", "limits", "requests", "traces"},
+    "webapp.batches": {"calls", "gateway", "keys", "lifecycle", "limits", "requests", "stream", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
         "accounts",

@@ -12,9 +12,9 @@ from django.db import DatabaseError, connection, transaction
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import AnyEvent
-from webapp.batches.bounds import MAX_STORED_BYTES, stored_bytes
+from webapp.batches.bounds import MAX_STORED_BYTES, add_stored, stored_bytes
 from webapp.batches.form import Computed, form_of
-from webapp.batches.models import Batch, Line
+from webapp.batches.models import MAX_ERROR_CHARS, Batch, Line
 from webapp.gateway.errors import ApiError
 from webapp.identifiers import new_request_id
 from webapp.lifecycle.without_request import Done, bill_work
@@ -28,6 +28,8 @@ MAX_TRIES = 3
 _LOST = ("no_worker", "worker_lost", "service_stopped", "overloaded", "queue_unavailable")
 """Failures that the call did not cause: the line runs again. A failed request costs nothing."""
 _AT_ONCE = 200
+_OUTCOME = ("num_input_tokens", "num_cached_tokens", "num_output_tokens", "cost_nano", "currency", "error")
+"""Fields of a line that its end saves beside its answer."""
 _INTERNAL = ApiError(500, "internal", "Something went wrong here; the server's log has the details.")
 _DELETED = ApiError(404, "trace_deleted", "The answer was deleted before the batch took it.")
 _FULL = ApiError(
@@ -47,7 +49,7 @@ class Answering:
             found = Request.objects.in_bulk(line.request_ids)
             requests = [found[pk] for pk in line.request_ids if pk in found]
             if len(requests) < len(line.request_ids):
-                self._end(line, Line.Status.ERRORED, self._form.errored(line, _first_id(line), _DELETED))
+                self._fail(line, _first_id(line), _DELETED)
             elif all(request.is_settled for request in requests):
                 try:
                     self._take(line, requests)
@@ -59,7 +61,7 @@ class Answering:
         refusal = self._form.refusal(error)
         if refusal is None:
             logger.error("%s failed", line, exc_info=error)
-        self._end(line, Line.Status.ERRORED, self._form.errored(line, new_request_id(), refusal or _INTERNAL))
+        self._fail(line, new_request_id(), refusal or _INTERNAL)
 
     def computed(self, line: Line, work: Computed) -> None:
         """Compute a line that no request answers, with its bill. Raises ApiError."""
@@ -76,20 +78,23 @@ class Answering:
             batch_id=self._batch.pk,
         )
         with transaction.atomic():
+            billed = bill_work(done)
             line.num_input_tokens = answer.num_tokens
-            self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, bill_work(done), answer.body))
+            line.cost_nano, line.currency = billed.cost.total_nano, billed.cost.currency
+            self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, billed.request_id, answer.body))
 
     def _take(self, line: Line, requests: Sequence[Request]) -> None:
         if line.num_tries < MAX_TRIES and all(request.error_code in _LOST for request in requests):
             _run_again(line)
             return
+        _bill(line, requests)
         events = [_events(request) for request in requests]
         if not all(events):
             refusal: ApiError | None = _DELETED
         else:
             refusal = self._answer(line, requests, events)
         if refusal is not None:
-            self._end(line, Line.Status.ERRORED, self._form.errored(line, requests[0].pk, refusal))
+            self._fail(line, requests[0].pk, refusal)
 
     def _answer(self, line: Line, requests: Sequence[Request], events: Sequence[Sequence[AnyEvent]]) -> ApiError | None:
         """End the line with its answer, or return the reason why it has none."""
@@ -101,22 +106,29 @@ class Answering:
         self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, requests[0].pk, answer))
         return None
 
+    def _fail(self, line: Line, request_id: str, refusal: ApiError) -> None:
+        line.error = _in_words(refusal)
+        self._end(line, Line.Status.ERRORED, self._form.errored(line, request_id, refusal))
+
     def _end(self, line: Line, status: Line.Status, answer: bytes) -> None:
         """End a line as it was read. One that another process has ended since stays as it is.
 
         Raises DatabaseError then within a transaction, whose other rows are not to be saved.
         """
-        if stored_bytes(self._batch.user_id) + len(answer) - line.num_bytes > MAX_STORED_BYTES:
+        num_more = len(answer) - line.num_bytes
+        if num_more > 0 and stored_bytes(self._batch.user_id) + num_more > MAX_STORED_BYTES:
+            line.error = _in_words(_FULL)
             status, answer = Line.Status.ERRORED, self._form.errored(line, _first_id(line), _FULL)
-        ended = Line.objects.filter(pk=line.pk, status=line.status).update(
-            status=status,
-            answer=answer.decode(),
-            num_bytes=len(answer),
-            body="",
-            num_input_tokens=line.num_input_tokens,
-            num_cached_tokens=line.num_cached_tokens,
-            num_output_tokens=line.num_output_tokens,
-        )
+        with transaction.atomic():
+            ended = Line.objects.filter(pk=line.pk, status=line.status).update(
+                status=status,
+                answer=answer.decode(),
+                num_bytes=len(answer),
+                body="",
+                **{name: getattr(line, name) for name in _OUTCOME},
+            )
+            if ended:
+                add_stored(self._batch.pk, len(answer) - line.num_bytes)
         if not ended and connection.in_atomic_block:
             raise DatabaseError(f"{line} was ended meanwhile")
 
@@ -124,21 +136,18 @@ class Answering:
 def end_waiting(batch: Batch, status: Line.Status, refusal: ApiError | None = None) -> None:
     """End all lines that have not begun. refusal: the reason of an error."""
     form = form_of(batch.family)
-    while lines := list(batch.lines.filter(status=Line.Status.WAITING)[:_AT_ONCE]):
-        for line in lines:
-            answer = form.unrun(line, status) if refusal is None else form.errored(line, new_request_id(), refusal)
-            line.status, line.answer, line.body, line.num_bytes = status, answer.decode(), "", len(answer)
+    while ids := list(batch.lines.filter(status=Line.Status.WAITING).values_list("pk", flat=True)[:_AT_ONCE]):
         with transaction.atomic():
             # A line that began meanwhile runs to its end.
-            still = {
-                line.pk
-                for line in Line.objects.select_for_update().filter(
-                    pk__in=[line.pk for line in lines], status=Line.Status.WAITING
-                )
-            }
-            Line.objects.bulk_update(
-                [line for line in lines if line.pk in still], ["status", "answer", "body", "num_bytes"]
-            )
+            still = Line.objects.select_for_update().filter(pk__in=ids, status=Line.Status.WAITING)
+            lines, num_more = list(still), 0
+            for line in lines:
+                answer = form.unrun(line, status) if refusal is None else form.errored(line, new_request_id(), refusal)
+                num_more += len(answer) - line.num_bytes
+                line.status, line.answer, line.body, line.num_bytes = status, answer.decode(), "", len(answer)
+                line.error = "" if refusal is None else _in_words(refusal)
+            Line.objects.bulk_update(lines, ["status", "answer", "body", "num_bytes", "error"])
+            add_stored(batch.pk, num_more)
 
 
 def _run_again(line: Line) -> None:
@@ -157,6 +166,17 @@ def _count(line: Line, requests: Sequence[Request]) -> None:
         line.num_input_tokens += request.num_input_tokens or 0
         line.num_output_tokens += request.num_output_tokens or 0
         line.num_cached_tokens += (request.usage or {}).get("cache_read", 0)
+
+
+def _bill(line: Line, requests: Sequence[Request]) -> None:
+    """Give the line what its requests cost, with or without an answer. All are of one model."""
+    costs = [request.cost_nano for request in requests if request.cost_nano is not None]
+    line.cost_nano = sum(costs) if costs else None
+    line.currency = next((request.currency for request in requests if request.currency), "")
+
+
+def _in_words(refusal: ApiError) -> str:
+    return refusal.message[:MAX_ERROR_CHARS]
 
 
 def _first_id(line: Line) -> str:

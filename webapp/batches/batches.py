@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from webapp.batches.bounds import WINDOW, check_batches, check_room
 from webapp.batches.models import Batch, Line
+from webapp.batches.paging import Rows, rows_after
 from webapp.batches.reading import ReadLine, models_of
 from webapp.celery import app
 from webapp.keys.keys import OutOfScope, may
@@ -84,8 +85,9 @@ def save_lines(batch: Batch, lines: Iterable[ReadLine]) -> None:
     )
     Line.objects.bulk_create(rows, batch_size=_AT_ONCE)
     batch.model_ids = models_of(lines)
+    batch.num_stored_bytes = sum(len(line.body.encode()) for line in lines)
     batch.status, batch.in_progress_at = Batch.Status.IN_PROGRESS, timezone.now()
-    batch.save(update_fields=["model_ids", "status", "in_progress_at"])
+    batch.save(update_fields=["model_ids", "num_stored_bytes", "status", "in_progress_at"])
 
 
 def nudge(batch_id: str) -> None:
@@ -105,15 +107,37 @@ def cancel(batch: Batch) -> Batch:
     return Batch.objects.select_related("key").get(pk=batch.pk)
 
 
-def batches_of(user_id: int, key: ApiKey | None, family: str) -> list[Batch]:
-    """The user's batches of one family, the newest first, as far as the key's models let it see them."""
-    rows = Batch.objects.filter(user_id=user_id, family=family).order_by("-created_at", "-id")
-    return [row for row in rows if _is_within(row, key)]
+def page_of(
+    user_id: int,
+    key: ApiKey | None,
+    limit: int,
+    *,
+    family: str | None = None,
+    after: str | None = None,
+    before: str | None = None,
+) -> Rows[Batch]:
+    """Some of the user's batches, the newest first, as far as the key's models let it see them.
+
+    family: None: of all. after: the batch after which they begin; before: the one before which they end. One that is
+    not in the list counts for nothing.
+    """
+    own = Batch.objects.filter(user_id=user_id)
+    rows = own if family is None else own.filter(family=family)
+
+    def sees(batch: Batch) -> bool:
+        return _is_within(batch, key)
+
+    if before is not None and (end := rows.filter(pk=before).first()) is not None:
+        found = rows_after(rows, end, limit, is_ascending=True, sees=sees)
+        return Rows(found.rows[::-1], found.has_more)
+    start = None if after is None else rows.filter(pk=after).first()
+    return rows_after(rows, start, limit, sees=sees)
 
 
-def find(user_id: int, key: ApiKey | None, family: str, batch_id: str) -> Batch | None:
+def find(user_id: int, key: ApiKey | None, batch_id: str, family: str | None = None) -> Batch | None:
     """The user's own batch; None: there is none, or it is another user's, or of models outside the key's scope."""
-    batch = Batch.objects.filter(pk=batch_id, user_id=user_id, family=family).first()
+    own = Batch.objects.filter(pk=batch_id, user_id=user_id)
+    batch = (own if family is None else own.filter(family=family)).first()
     return batch if batch is not None and _is_within(batch, key) else None
 
 
@@ -132,6 +156,15 @@ def counts_of(batches: Sequence[Batch]) -> dict[str, Counts]:
     rows: Any = lines.values("batch_id").annotate(**counted, **sums)
     found = {row["batch_id"]: Counts(**{name: row[name] for name in (*counted, *sums)}) for row in rows}
     return {batch.pk: found.get(batch.pk, Counts()) for batch in batches}
+
+
+def costs_of(batches: Sequence[Batch]) -> dict[str, dict[str, int]]:
+    """The cost of several batches' ended lines by their ids and by currency, in billionths of its unit."""
+    billed = Line.objects.filter(batch__in=batches).exclude(cost_nano=None).order_by()
+    costs: dict[str, dict[str, int]] = {batch.pk: {} for batch in batches}
+    for row in billed.values("batch_id", "currency").annotate(nano=Sum("cost_nano")).order_by("currency"):
+        costs[row["batch_id"]][row["currency"]] = row["nano"]
+    return costs
 
 
 def _is_within(batch: Batch, key: ApiKey | None) -> bool:

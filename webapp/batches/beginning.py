@@ -38,7 +38,8 @@ _TURN_S = 2.0
 """Time after which one batch lets the other work of its process have a turn."""
 _WAIT_S = 5
 """Time until a batch that had to wait is looked at again."""
-
+_WAIT_MOST_S = 60
+"""The longest wait for which a line stays: rates are of a minute."""
 _COMPUTING_S = 60
 """Time after which a line that a process computes is looked at again, as that process has ended."""
 
@@ -69,17 +70,24 @@ def _begin_or_end(batch: Batch, line: Line) -> None:
         _begin(batch, line, answering)
     except _Waits:
         raise
-    except Refused as refused:
-        if refused.is_passing:
-            _pause(batch, refused.retry_after_s)
-            raise _Waits from None
-        answering.error(line, refused)
     except (QueueUnavailable, OperationalError, RedisError, DatabaseError) as error:
         logger.warning("%s waits: %s", line, error)
         _pause(batch, _WAIT_S)
         raise _Waits from None
     except Exception as error:
+        if wait_s := _passes_in_s(batch, error):
+            _pause(batch, wait_s)
+            raise _Waits from None
         answering.error(line, error)
+
+
+def _passes_in_s(batch: Batch, error: Exception) -> int:
+    """Return the time after which the call may be let through. 0: waiting does not help, or not soon."""
+    if isinstance(error, Refused):
+        return error.retry_after_s if error.is_passing else 0
+    refusal = form_of(batch.family).refusal(error)
+    is_passing = refusal is not None and refusal.status == 429 and refusal.retry_after_s <= _WAIT_MOST_S
+    return refusal.retry_after_s if refusal is not None and is_passing else 0
 
 
 def _begin(batch: Batch, line: Line, answering: Answering) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db.models import Sum
+from django.db.models import F, Sum
 
-from webapp.batches.models import Batch, Line, StoredFile
+from webapp.batches.models import Batch, StoredFile
 from webapp.gateway.errors import ApiError
 
 MAX_LINES = 10_000
@@ -26,8 +26,13 @@ FILE_KEPT = timedelta(days=30)
 def stored_bytes(user_id: int) -> int:
     """Bytes of all that the user has stored. A batch's results count as its lines."""
     files = StoredFile.objects.filter(user_id=user_id, batch=None).aggregate(total=Sum("num_bytes", default=0))
-    lines = Line.objects.filter(batch__user_id=user_id).aggregate(total=Sum("num_bytes", default=0))
-    return int(files["total"] + lines["total"])
+    batches = Batch.objects.filter(user_id=user_id).aggregate(total=Sum("num_stored_bytes", default=0))
+    return int(files["total"] + batches["total"])
+
+
+def add_stored(batch_id: str, num_bytes: int) -> None:
+    """Count bytes that the lines of a batch have more, or fewer, in the transaction that changes them."""
+    Batch.objects.filter(pk=batch_id).update(num_stored_bytes=F("num_stored_bytes") + num_bytes)
 
 
 def check_room(user_id: int, num_bytes: int) -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import QuerySet, Sum
+from django.db.models.functions import Substr
 from django.utils import timezone
 
-from webapp.batches.bounds import FILE_KEPT, check_files, check_room
+from webapp.batches.bounds import FILE_KEPT, add_stored, check_files, check_room
+from webapp.batches.form import form_of
 from webapp.batches.models import Batch, Line, StoredFile
 from webapp.keys.models import ApiKey
 from webapp.lifecycle.admission import lock_user
 from webapp.requests.delivery import Key, Once, claim, once
+from webapp.stream.frames import read as _read
 
-_AT_ONCE = 100
+AT_ONCE = 16
 """Lines that are read at once: an answer may have a megabyte."""
+PIECE_CHARS = 1 << 20
+"""Characters of a file that are read at once."""
 _OUTPUT = (Line.Status.SUCCEEDED,)
 _ERRORS = (Line.Status.ERRORED, Line.Status.CANCELED, Line.Status.EXPIRED)
 
@@ -42,26 +48,48 @@ def files_of(user_id: int, key: ApiKey | None) -> QuerySet[StoredFile]:
     return rows.filter(key=key) if key is not None and key.models else rows
 
 
-def pieces_of(file: StoredFile) -> Iterator[bytes]:
-    """The file's content, piece by piece."""
-    if file.batch_id is None:
-        yield file.content.encode()
+async def pieces_of(file: StoredFile) -> AsyncGenerator[bytes]:
+    """The file's content, piece by piece. Each is read when the one before it is taken."""
+    if file.batch_id is not None:
+        async for piece in _answers(_lines(file)):
+            yield piece
         return
-    for answer in _lines(file).order_by("index").values_list("answer", flat=True).iterator(chunk_size=_AT_ONCE):
-        yield answer.encode() + b"\n"
+    start = 1
+    while part := await _read(partial(_part, file, start)):
+        yield part.encode()
+        start += PIECE_CHARS
 
 
-def results_of(batch: Batch) -> Iterator[bytes]:
-    """The results of all lines, in the order of the lines."""
-    lines = batch.lines.exclude(answer="").order_by("index").values_list("answer", flat=True)
-    return (answer.encode() + b"\n" for answer in lines.iterator(chunk_size=_AT_ONCE))
+def _part(file: StoredFile, start: int) -> str | None:
+    """Some characters of a sent file; None: the file was deleted meanwhile."""
+    part = Substr("content", start, PIECE_CHARS)
+    return StoredFile.objects.filter(pk=file.pk).values_list(part, flat=True).first()
+
+
+def results_of(batch: Batch) -> AsyncGenerator[bytes]:
+    """The results of all lines, in the order of the lines, piece by piece."""
+    return _answers(batch.lines.exclude(answer=""))
+
+
+async def _answers(lines: QuerySet[Line]) -> AsyncGenerator[bytes]:
+    ordered = lines.order_by("index").values_list("index", "answer")
+
+    def few(last: int) -> list[tuple[int, str]]:
+        return list(ordered.filter(index__gt=last)[:AT_ONCE])
+
+    last = -1
+    while found := await _read(partial(few, last)):
+        yield b"".join(answer.encode() + b"\n" for _, answer in found)
+        last = found[-1][0]
 
 
 def delete(file: StoredFile) -> None:
     """Delete a file with its content."""
     with transaction.atomic():
         if file.batch_id is not None:
-            _lines(file).update(answer="", num_bytes=0)
+            num_bytes = _lines(file).aggregate(total=Sum("num_bytes", default=0))["total"]
+            _lines(file).update(answer="", error="", num_bytes=0)
+            add_stored(file.batch_id, -num_bytes)
         file.delete()
 
 
@@ -73,7 +101,9 @@ def delete_expired() -> None:
 
 
 def save_results(batch: Batch) -> None:
-    """Make the result files of a batch whose lines have all ended, in a transaction."""
+    """Make the result files of a batch whose lines have all ended, in a transaction. Some families have none."""
+    if not form_of(batch.family).has_files:
+        return
     for part, statuses in ((StoredFile.Part.OUTPUT, _OUTPUT), (StoredFile.Part.ERRORS, _ERRORS)):
         lines = batch.lines.filter(status__in=statuses)
         if lines.exists():

@@ -48,6 +48,8 @@ class Form(Protocol):
     """How a family writes the lines of a batch."""
 
     surface: str
+    has_files: bool
+    """Its results are files, which its clients list."""
 
     def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Computed:
         """Read a line as its live call would. Raises what that raises."""

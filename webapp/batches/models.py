@@ -14,6 +14,7 @@ from webapp.identifiers import new_file_id
 from webapp.requests.delivery import forget
 
 MAX_CUSTOM_ID_CHARS = 256
+MAX_ERROR_CHARS = 500
 
 
 class Batch(models.Model):
@@ -61,6 +62,8 @@ class Batch(models.Model):
     """No line begins after this."""
     resumes_at = models.DateTimeField(default=timezone.now)
     """No line begins before this: a limit was reached."""
+    num_stored_bytes = models.PositiveBigIntegerField(default=0)
+    """Sum of its lines' stored bytes, kept with them."""
 
     class Meta:
         indexes: ClassVar = [
@@ -102,6 +105,11 @@ class Line(models.Model):
     num_cached_tokens = models.PositiveIntegerField(default=0)
     """Part of the input."""
     num_output_tokens = models.PositiveIntegerField(default=0)
+    cost_nano = models.BigIntegerField(null=True)
+    """Billed for it, which the deletion of its trace leaves; null: nothing was."""
+    currency = models.CharField(max_length=3, blank=True)
+    error = models.CharField(max_length=MAX_ERROR_CHARS, blank=True)
+    """The reason why it has no answer, in words."""
 
     class Meta:
         ordering: ClassVar = ["index"]

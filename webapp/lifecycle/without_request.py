@@ -13,7 +13,7 @@ from webapp.keys.models import ApiKey
 from webapp.lifecycle.settle import cost_of
 from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome, fold
-from webapp.usage.record import record_use
+from webapp.usage.record import Cost, record_use
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,17 @@ class Done:
     """The batch of which it answers a line: it costs less then."""
 
 
-def bill_work(done: Done) -> str:
-    """Post the bill and the record of use, which the sums count; return the id under which they stand."""
+@dataclass(frozen=True)
+class Billed:
+    """A bill that is posted."""
+
+    request_id: str
+    """The id under which bill and record of use stand."""
+    cost: Cost
+
+
+def bill_work(done: Done) -> Billed:
+    """Post the bill and the record of use, which the sums count."""
     request = Request(
         id=new_request_id(),
         user_id=done.user_id,
@@ -47,8 +56,9 @@ def bill_work(done: Done) -> str:
     usage = Usage(uncached_input=done.num_tokens)
     with transaction.atomic():
         entry = post_bill(request.pk, done.user_id, done.model, usage, done.batch_id is not None)
-        record_use(request, _outcome(usage, done.duration_us), cost_of(entry))
-    return request.pk
+        cost = cost_of(entry)
+        record_use(request, _outcome(usage, done.duration_us), cost)
+    return Billed(request.pk, cost)
 
 
 def _outcome(usage: Usage, duration_us: int) -> Outcome:

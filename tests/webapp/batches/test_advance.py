@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 import redis
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.keys import worker_key
+from inference.grammar.check import ChecksBusy
 from inference.protocol.events import GenerationFinished
 from inference.protocol.failures import Failure
 from inference.protocol.request import Usage
@@ -23,7 +26,7 @@ from tests.webapp.registered import CONFIGURED
 from webapp.batches import bounds
 from webapp.batches.advance import advance, in_turn
 from webapp.batches.answering import MAX_TRIES
-from webapp.batches.batches import counts_of
+from webapp.batches.batches import costs_of, counts_of
 from webapp.batches.beginning import MAX_OF_ONE
 from webapp.batches.files import delete_expired
 from webapp.batches.models import Batch, Line, StoredFile
@@ -68,6 +71,27 @@ def begin(client: Client, num: int = 1, **change: Any) -> Batch:
     answer = client.post("/v1/messages/batches", {"requests": requests}, content_type="application/json")
     assert answer.status_code == 200, answer.content
     return look(Batch.objects.get(pk=answer.json()["id"]))
+
+
+def begin_file(client: Client, num: int = 1, **change: Any) -> Batch:
+    """A batch of OpenAI's form that was looked at once."""
+    url = "/v1/chat/completions"
+    lines = [{"custom_id": f"n{n}", "method": "POST", "url": url, "body": BODY | change} for n in range(num)]
+    sent = SimpleUploadedFile("a", "\n".join(map(json.dumps, lines)).encode())
+    file = client.post("/v1/files", {"purpose": "batch", "file": sent}).json()["id"]
+    body = {"input_file_id": file, "endpoint": url, "completion_window": "24h"}
+    answer = client.post("/v1/batches", body, content_type="application/json")
+    assert answer.status_code == 200, answer.content
+    return look(Batch.objects.get(pk=answer.json()["id"]))
+
+
+def streamed(answer: Any) -> bytes:
+    """The whole body of an answer that comes in pieces."""
+
+    async def joined() -> bytes:
+        return b"".join([piece async for piece in answer])
+
+    return async_to_sync(joined)()
 
 
 def look(batch: Batch) -> Batch:
@@ -175,6 +199,18 @@ def test_a_rate_that_is_used_up_makes_the_batch_wait_and_leaves_no_refusal(alice
     assert not UsageRecord.objects.exists()
     finish(open_requests()[0])
     assert states(look(batch)) == ["succeeded", "waiting"]
+
+
+def test_a_line_whose_form_cannot_be_checked_now_waits(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_busy(*_: Any, **__: Any) -> None:
+        raise ChecksBusy
+
+    monkeypatch.setattr("webapp.batches.beginning.begin", is_busy)
+    batch = begin(alice)
+    assert states(batch) == ["waiting"]
+    monkeypatch.undo()
+    Batch.objects.update(resumes_at=timezone.now())
+    assert states(look(batch)) == ["open"]
 
 
 def test_lines_of_a_revoked_key_begin_no_more(alice: Client) -> None:
@@ -304,14 +340,44 @@ def test_files_that_have_expired_are_deleted_with_their_content(alice: Client) -
 
 
 def test_the_content_of_a_result_file_goes_with_it(alice: Client) -> None:
-    batch = begin(alice)
+    batch = begin_file(alice, 1)
     finish(open_requests()[0])
     look(batch)
     (file,) = StoredFile.objects.filter(batch=batch)
-    assert file.num_bytes == len(b"".join(alice.get(f"/v1/files/{file.pk}/content")))  # type: ignore[arg-type]
+    assert file.num_bytes == len(streamed(alice.get(f"/v1/files/{file.pk}/content")))
     assert alice.delete(f"/v1/files/{file.pk}").json()["deleted"]
     assert [(line.answer, line.body) for line in Line.objects.all()] == [("", "")]
     assert alice.get(f"/v1/files/{file.pk}").status_code == 404
+    batch.refresh_from_db()
+    assert batch.num_stored_bytes == 0
+
+
+def test_the_stored_bytes_of_a_batch_are_those_of_its_lines(alice: Client) -> None:
+    batch = begin(alice, 4)
+    finish(open_requests()[0])
+    alice.post(f"/v1/messages/batches/{batch.pk}/cancel")
+    look(batch)
+    assert states(batch) == ["succeeded", "open", "canceled", "canceled"]
+    assert batch.num_stored_bytes == sum(batch.lines.values_list("num_bytes", flat=True)) > 0
+
+
+def test_only_the_family_with_files_lists_result_files(alice: Client) -> None:
+    batches = begin(alice), begin_file(alice, 1)
+    for request in open_requests():
+        finish(request)
+    for batch in batches:
+        assert look(batch).status == "completed"
+    listed = alice.get("/v1/files?purpose=batch_output").json()["data"]
+    assert [each["filename"] for each in listed] == [f"{batches[1].pk}_output.jsonl"]
+
+
+def test_a_line_keeps_its_cost_when_its_trace_is_deleted(alice: Client) -> None:
+    batch = begin(alice)
+    (request,) = open_requests()
+    finish(request, 10)
+    look(batch)
+    request.delete()
+    assert costs_of([batch]) == {batch.pk: {"USD": 10 * OUTPUT_NANO // 2}}
 
 
 @pytest.mark.parametrize(
@@ -338,8 +404,6 @@ def test_a_bad_call_is_refused_in_its_familys_form(alice: Client, path: str, dat
 
 @pytest.mark.parametrize(("content", "told"), [(b"\xff", "UTF-8"), (b"a\x00", "NUL"), (b"", "")])
 def test_a_file_that_is_no_text_is_refused(alice: Client, content: bytes, told: str) -> None:
-    from django.core.files.uploadedfile import SimpleUploadedFile
-
     answer = alice.post("/v1/files", {"purpose": "batch", "file": SimpleUploadedFile("a", content)})
     assert answer.status_code == 400
     assert told in answer.json()["error"]["message"]

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from tests.webapp.batches.test_advance import client_of, look
 from webapp.batches.models import Batch
@@ -88,3 +89,15 @@ def test_lines_of_a_batch_cost_half_and_are_each_billed_once(alice: Client) -> N
     result = json.loads(batch.lines.get(index=0).answer)
     assert result["response"]["request_id"] in {entry.request_id for entry in entries}
     assert len(result["response"]["body"]["data"]) == 2
+
+
+@pytest.mark.usefixtures("prices")
+def test_a_line_that_finds_the_embedder_full_is_tried_again(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webapp.calls.embeddings.MOST_OF_ONE", 0)
+    batch = batch_of(alice, BODY)
+    assert (batch.status, batch.lines.get().status) == ("in_progress", "waiting")
+    assert batch.resumes_at > timezone.now()
+    monkeypatch.undo()
+    Batch.objects.update(resumes_at=timezone.now())
+    assert look(batch).lines.get().status == "succeeded"
+    assert LedgerEntry.objects.count() == 1

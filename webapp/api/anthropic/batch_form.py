@@ -32,6 +32,7 @@ class AnthropicForm:
     """Reads and writes lines."""
 
     surface = "anthropic"
+    has_files = False
 
     def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work:
         given = decode_body(body, MessageBody)

@@ -174,7 +174,7 @@ def _find(http: HttpRequest, batch_id: str) -> Batch:
     """Raises ApiError, OutOfScope."""
     key = key_of(http)
     check_feature(key, only_reads=http.method == "GET")
-    batch = batches.find(user_id(http), key, "anthropic", batch_id[:100])
+    batch = batches.find(user_id(http), key, batch_id[:100], "anthropic")
     if batch is None:
         raise ApiError(404, "not_found", f"There is no message batch {batch_id[:100]!r}.")
     return batch
@@ -191,16 +191,16 @@ def _page(http: HttpRequest, query: BatchesQuery) -> BatchList:
     check_feature(key_of(http), only_reads=True)
     if not 1 <= query.limit <= 1000:
         raise ApiError(400, "invalid", "limit must be from 1 to 1,000.", "limit")
-    rows = batches.batches_of(user_id(http), key_of(http), "anthropic")
-    ids = [row.pk for row in rows]
-    start = ids.index(query.after_id) + 1 if query.after_id in ids else 0
-    end = ids.index(query.before_id) if query.before_id in ids else len(ids)
-    if query.before_id in ids:
-        page, has_more = rows[max(start, end - query.limit) : end], end - query.limit > start
-    else:
-        page, has_more = rows[start : start + query.limit], start + query.limit < end
-    data = _all(http, page)
-    return BatchList(data, has_more, data[0].id if data else None, data[-1].id if data else None)
+    found = batches.page_of(
+        user_id(http),
+        key_of(http),
+        query.limit,
+        family="anthropic",
+        after=query.after_id and query.after_id[:100],
+        before=query.before_id and query.before_id[:100],
+    )
+    data = _all(http, found.rows)
+    return BatchList(data, found.has_more, data[0].id if data else None, data[-1].id if data else None)
 
 
 def _one(http: HttpRequest, batch: Batch) -> MessageBatch:

@@ -15,7 +15,7 @@ from webapp.api.families.described import described
 from webapp.api.openai.batches.endpoints import ENDPOINTS
 from webapp.api.openai.batches.file_views import checked_expiry
 from webapp.api.openai.batches.file_views import find as find_file
-from webapp.api.openai.batches.pages import Page, page_of
+from webapp.api.openai.batches.pages import Page, check_limit, not_listed
 from webapp.api.openai.body import read
 from webapp.api.openai.responses.parse import check_metadata
 from webapp.api.openai.shapes import Shape
@@ -167,7 +167,7 @@ def _find(http: HttpRequest, batch_id: str) -> Batch:
     """Raises ApiError, OutOfScope."""
     key = key_of(http)
     check_feature(key, only_reads=http.method == "GET")
-    batch = batches.find(user_id(http), key, "openai", batch_id[:100])
+    batch = batches.find(user_id(http), key, batch_id[:100], "openai")
     if batch is None:
         raise ApiError(404, "not_found", f"No batch found with id '{batch_id[:100]}'.", "id")
     return batch
@@ -181,9 +181,12 @@ def _cancelled(batch: Batch) -> BatchObject:
 
 def _page(http: HttpRequest, query: BatchesQuery) -> Page[BatchObject]:
     check_feature(key_of(http), only_reads=True)
-    rows = batches.batches_of(user_id(http), key_of(http), "openai")
-    page, has_more = page_of(rows, query.after, query.limit, 100)
-    return Page.of(_all(page), has_more)
+    check_limit(query.limit, 100)
+    owner, key = user_id(http), key_of(http)
+    if query.after is not None and batches.find(owner, key, query.after[:100], "openai") is None:
+        raise not_listed(query.after)
+    found = batches.page_of(owner, key, query.limit, family="openai", after=query.after)
+    return Page.of(_all(found.rows), found.has_more)
 
 
 def _one(batch: Batch) -> BatchObject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -12,11 +11,12 @@ from django.http.response import HttpResponseBase
 
 from webapp.api.families.described import described
 from webapp.api.openai.batches.form import Result
-from webapp.api.openai.batches.pages import Page, page_of
+from webapp.api.openai.batches.pages import Page, check_limit, not_listed
 from webapp.batches import files
 from webapp.batches.batches import check_feature
 from webapp.batches.bounds import MAX_BATCH_BYTES
 from webapp.batches.models import StoredFile
+from webapp.batches.paging import rows_after
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_file, read_form, read_query
 from webapp.gateway.errors import ApiError, user_id
@@ -24,6 +24,7 @@ from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.keys.middleware import key_of
 
 _MAX_NAME_CHARS = 255
+_MOST_LISTED = 10_000
 EXPIRY_S = (3600, 30 * 86400)
 """Shortest and longest time for which a client may have a file kept."""
 
@@ -40,7 +41,7 @@ class FilesQuery(msgspec.Struct):
     """Which files, and in which order."""
 
     after: str | None = None
-    limit: int = 10_000
+    limit: int = _MOST_LISTED
     order: Literal["asc", "desc"] = "desc"
     purpose: str | None = None
 
@@ -86,8 +87,7 @@ async def show_file(http: HttpRequest, file_id: str) -> HttpResponseBase:
 async def read_content(http: HttpRequest, file_id: str) -> HttpResponseBase:
     """Return the content of a file."""
     file = await sync_to_async(find)(http, file_id)
-    pieces: Iterator[bytes] = files.pieces_of(file)
-    return StreamingHttpResponse(pieces, content_type="application/x-jsonl")
+    return StreamingHttpResponse(files.pieces_of(file), content_type="application/x-jsonl")
 
 
 @described(Deleted)
@@ -166,7 +166,9 @@ def _page(http: HttpRequest, query: FilesQuery) -> Page[FileObject]:
     rows = files.files_of(user_id(http), key_of(http))
     if query.purpose is not None:
         rows = rows.filter(batch__isnull=query.purpose == "batch") if query.purpose.startswith("batch") else rows.none()
-    ordered = list(rows.order_by("-created_at", "-id"))
-    ordered = ordered if query.order == "desc" else ordered[::-1]
-    page, has_more = page_of(ordered, query.after, query.limit, 10_000)
-    return Page.of([shown(file) for file in page], has_more)
+    check_limit(query.limit, _MOST_LISTED)
+    start = None if query.after is None else rows.filter(pk=query.after[:100]).first()
+    if query.after is not None and start is None:
+        raise not_listed(query.after)
+    found = rows_after(rows, start, query.limit, is_ascending=query.order == "asc")
+    return Page.of([shown(file) for file in found.rows], found.has_more)

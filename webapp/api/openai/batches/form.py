@@ -52,6 +52,7 @@ class OpenAIForm:
     """Reads and writes lines."""
 
     surface = "openai"
+    has_files = True
 
     def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Computed:
         return ENDPOINTS[batch.endpoint].work(body, batch.user_id, key)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
 from webapp.gateway.errors import ApiError
 
-
-class _Row(Protocol):
-    pk: Any
-
-
-Row = TypeVar("Row", bound=_Row)
 Shown = TypeVar("Shown")
 
 
@@ -33,13 +26,11 @@ class Page(msgspec.Struct, Generic[Shown]):
         return cls(data, ids[0] if ids else None, ids[-1] if ids else None, has_more)
 
 
-def page_of(rows: Sequence[Row], after: str | None, limit: int, most: int) -> tuple[Sequence[Row], bool]:
-    """Return the rows after one of them, and whether more follow. Raises ApiError."""
+def check_limit(limit: int, most: int) -> None:
+    """Raises ApiError."""
     if not 1 <= limit <= most:
         raise ApiError(400, "invalid", f"limit must be from 1 to {most:,}.", "limit")
-    start = 0
-    if after is not None:
-        start = next((place for place, row in enumerate(rows, 1) if row.pk == after), -1)
-        if start < 0:
-            raise ApiError(400, "invalid", f"after names {after[:100]!r}, which is not in the list.", "after")
-    return rows[start : start + limit], len(rows) > start + limit
+
+
+def not_listed(after: str) -> ApiError:
+    return ApiError(400, "invalid", f"after names {after[:100]!r}, which is not in the list.", "after")
