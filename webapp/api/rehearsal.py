@@ -41,4 +41,4 @@ def rehearsed(body: Rehearsal, timing: ServerTiming) -> Limits:
     try:
         return Limits(limits=concurrency_limits(MAX_IN_FLIGHT - body.num_open, body.n))
     except TooManyOpen as error:
-        raise too_many_open(str(error)) from None
+        raise too_many_open(str(error), error.retry_after_s) from None

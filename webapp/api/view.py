@@ -97,7 +97,7 @@ def refusal_of(error: Exception) -> ApiError | None:
         case DatabaseFault():
             return database_refusal(error)
         case TooManyOpen():
-            return errors.too_many_open(str(error))
+            return errors.too_many_open(str(error), error.retry_after_s)
         case Refused():
             status = 429 if error.code in ("rate_limited", "day_used_up", "budget_used_up", "overloaded") else 403
             return ApiError(status, error.code, str(error), retry_after_s=error.retry_after_s)

@@ -75,9 +75,9 @@ def not_found(what: str) -> ApiError:
     return ApiError(404, "not_found", f"There is no such {what}.")
 
 
-def too_many_open(why: str) -> ApiError:
-    """The 429 answer: the user has reached the limit of open requests, which end within seconds."""
-    return ApiError(429, "too_many_requests", why, retry_after_s=5)
+def too_many_open(why: str, retry_after_s: int) -> ApiError:
+    """The 429 answer: the user has reached the limit of open requests. 0: waiting does not help."""
+    return ApiError(429, "too_many_requests", why, retry_after_s=retry_after_s)
 
 
 View = Callable[..., HttpResponseBase]
