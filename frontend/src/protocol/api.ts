@@ -2276,6 +2276,8 @@ export interface Session {
   user: SignedIn;
   models: Model[];
   default_model: string;
+  /** Embeds texts, and answers no message. */
+  embedding_model: string;
   /** Shown name by a model's id. A model without one is shown by its id. */
   model_names: Record<string, string>;
   limits: SessionLimits;
@@ -2637,7 +2639,7 @@ export interface UnitPrices {
 export interface UsageFigures {
   num_requests: number;
   num_failed: number;
-  /** Requests that the gateway did not accept. */
+  /** Requests that the gateway did not accept, or whose prompt was too long for the model. */
   num_refused: number;
   /** Requests that the safety checks blocked, or whose answer they withheld. */
   num_held_back: number;

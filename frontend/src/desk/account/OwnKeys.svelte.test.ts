@@ -49,7 +49,9 @@ function answer(address: string, { method, body }: RequestInit): Promise<Respons
     listed = listed.map((each) => (address.endsWith(`/${each.id}`) ? { ...each, state: "revoked" } : each));
     return Promise.resolve(new Response(null, { status: 204 }));
   }
-  return Promise.resolve(new Response(JSON.stringify({ keys: listed, most_live: mostLive })));
+  return Promise.resolve(
+    new Response(JSON.stringify({ keys: listed, most_live: mostLive })),
+  );
 }
 
 beforeEach(() => {
@@ -99,7 +101,7 @@ it("shows a new key once, and lists it without its secret", async () => {
   await vi.waitFor(() => expect(secret()?.value).toBe(SECRET));
   expect(sent[0]).toMatchObject({
     call: "POST /api/keys",
-    body: { name: "laptop", features: ["chat"], models: [] },
+    body: { name: "laptop", features: ["chat"], models: [], limits: NO_LIMITS },
   });
   await vi.waitFor(() => expect(document.querySelector("li")?.textContent).toContain("laptop"));
   button("Done")!.click();
