@@ -49,9 +49,7 @@ function answer(address: string, { method, body }: RequestInit): Promise<Respons
     listed = listed.map((each) => (address.endsWith(`/${each.id}`) ? { ...each, state: "revoked" } : each));
     return Promise.resolve(new Response(null, { status: 204 }));
   }
-  return Promise.resolve(
-    new Response(JSON.stringify({ keys: listed, most_live: mostLive })),
-  );
+  return Promise.resolve(new Response(JSON.stringify({ keys: listed, most_live: mostLive })));
 }
 
 beforeEach(() => {
@@ -71,7 +69,7 @@ afterEach(async () => {
 
 async function show(): Promise<void> {
   vi.stubGlobal("fetch", answer);
-  page = mount(OwnKeys, { target: document.body, props: { models: [] } });
+  page = mount(OwnKeys, { target: document.body, props: { models: [], embeddingModel: "all-minilm-l6-v2" } });
   await vi.waitFor(() => expect(button("New key")).toBeDefined());
 }
 
