@@ -141,10 +141,10 @@ def test_the_limits_of_a_request_are_those_of_its_model_and_key(alice: User) -> 
 def test_a_lost_redis_does_not_change_the_refusal(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     Rule.objects.create(user=alice, is_stopped=True)
 
-    def lost() -> redis.Redis:
-        return redis.Redis(port=1, socket_connect_timeout=1)
+    def fail(*_: object) -> None:
+        raise redis.exceptions.ConnectionError
 
     with monkeypatch.context() as patched:
-        patched.setattr("webapp.limits.lately._client", lost)
+        patched.setattr(redis.client.Pipeline, "execute", fail)
         assert send(alice).status_code == 403
     assert refusals(client_of(alice)) == []
