@@ -153,6 +153,7 @@ urlpatterns = [
     path("api/prices/preview", api(POST=prices.preview_prices)),
     path("api/usage", api(GET=usage.show_own_usage)),
     path("api/usage/limits", api(GET=own_limits.show_own_limits)),
+    path("api/usage/refusals", api(GET=own_limits.list_own_refusals)),
     path("api/usage/days", api(GET=daily_usage.show_daily_usage)),
     path("api/usage/days.csv", api(GET=daily_usage.save_daily_usage)),
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),

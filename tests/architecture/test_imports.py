@@ -86,7 +86,7 @@ SITE: dict[str, set[str]] = {
     "webapp.findings": {"gateway", "usage"},
     "webapp.alerts": {"audit", "findings", "gateway", "usage"},
     "webapp.metrics": {"requests", "traces", "usage"},
-    "webapp.limits": {"audit", "billing", "keys", "requests", "usage"},
+    "webapp.limits": {"audit", "billing", "gateway", "keys", "requests", "usage"},
     "webapp.lifecycle": {
         "accounts",
         "alerts",

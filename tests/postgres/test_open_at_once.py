@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
 from threading import Barrier
 from typing import Any
 
@@ -16,19 +18,22 @@ from webapp.requests.models import MAX_IN_FLIGHT
 NUM_SENDERS = 14
 
 
-def post_at_once(running: Processes, bodies: list[dict[str, Any]]) -> list[httpx.Response]:
-    """Each to a conversation of its own, over a connection of its own, when all are ready."""
-    client, ready = running.client, Barrier(len(bodies))
-    paths = [f"/api/conversations/{client.post('/api/conversations', json={}).json()['id']}/messages" for _ in bodies]
+def post_at_once(
+    running: Processes, bodies: list[dict[str, Any]], callers: Sequence[httpx.Client] = ()
+) -> list[httpx.Response]:
+    """Each to a conversation of its own, over a connection of its own, when all are ready. callers: take turns."""
+    ready = Barrier(len(bodies))
+    clients = list(islice(cycle(callers or [running.client]), len(bodies)))
+    paths = [f"/api/conversations/{each.post('/api/conversations', json={}).json()['id']}/messages" for each in clients]
 
-    def post(path: str, body: dict[str, Any]) -> httpx.Response:
+    def post(path: str, body: dict[str, Any], client: httpx.Client) -> httpx.Response:
         with httpx.Client(base_url=client.base_url, cookies=client.cookies, headers=client.headers, timeout=60) as own:
             own.get("/healthz")
             ready.wait(30)
             return own.post(path, json=body)
 
     with ThreadPoolExecutor(len(bodies)) as senders:
-        return list(senders.map(post, paths, bodies))
+        return list(senders.map(post, paths, bodies, clients))
 
 
 def begun(answers: list[httpx.Response]) -> list[str]:

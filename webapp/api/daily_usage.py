@@ -11,6 +11,7 @@ from webapp.api.usage import PeriodQuery, period_of
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Result
 from webapp.limits.rules import effective_of
+from webapp.limits.shared import shared_budget
 from webapp.usage.daily import DayUse, Pace, as_csv, daily_use, pace
 
 _CSV = "text/csv"
@@ -39,7 +40,8 @@ def save_daily_usage(request: HttpRequest, query: PeriodQuery) -> HttpResponse:
 def show_group_daily_usage(request: HttpRequest, group_id: int, query: PeriodQuery) -> DailyUsage:
     """Show the usage of a group's present members by day, model and key, for its owners. 403 `forbidden`."""
     members = members_of_owned(request, group_id).users
-    return DailyUsage(daily_use(period_of(query), members), pace(members, None, timezone.now()))
+    budget = shared_budget(group_id)
+    return DailyUsage(daily_use(period_of(query), members), pace(members, budget, timezone.now()))
 
 
 @answers(200, media=_CSV)

@@ -1,25 +1,30 @@
-"""The user's own limits, as they are now."""
+"""The user's own limits, as they are now, and what they refused lately."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest
 
 from inference.protocol.events import Limit
+from webapp.api.requests import find
 from webapp.gateway.errors import not_found, user_id
 from webapp.gateway.structs import Query, Result
 from webapp.keys.middleware import key_of
 from webapp.keys.models import ApiKey
 from webapp.lifecycle.admission import limits_now
+from webapp.limits.lately import Refusal, lately
 from webapp.limits.taking import levels_of
 from webapp.registry.offered import default_id
+from webapp.requests.models import Request
 
 WARNING_SHARE = 0.8
 """A budget of which so much is spent or reserved is warned of."""
 
 
 class OwnLimitsQuery(Query):
-    """The model that is asked."""
+    """The request whose limits are asked for."""
 
+    request: str = ""
+    """Id of an own request, whose model and key are meant. Default: the fields below."""
     model: str = ""
     """Default: the site's default model."""
     key: int | None = None
@@ -40,12 +45,33 @@ class OwnLimits(Result):
     limits: list[LimitNow]
 
 
+class Refusals(Result):
+    """The calls that the user's limits refused within a day."""
+
+    refusals: list[Refusal]
+    """The newest first, at most 50."""
+
+
 def show_own_limits(request: HttpRequest, query: OwnLimitsQuery) -> OwnLimits:
     """Show the limits of the user's next request: the user's own, the key's, and those that are shared."""
-    model = query.model or default_id()
-    key = _key(request, query)
-    found = (*limits_now(user_id(request), model, key), *levels_of(user_id(request), model, key))
+    asked = _asked(request, query)
+    found = (
+        *limits_now(asked.user_id, asked.model, asked.key_id),
+        *levels_of(asked.user_id, asked.model, asked.key_id),
+    )
     return OwnLimits([LimitNow(each, _is_warned(each)) for each in found])
+
+
+def list_own_refusals(request: HttpRequest) -> Refusals:
+    """List the calls of the last day that a limit refused, without any text of them."""
+    return Refusals(lately(user_id(request)))
+
+
+def _asked(request: HttpRequest, query: OwnLimitsQuery) -> Request:
+    """The request whose limits are asked for. Raises ApiError where it, or its key, is not the user's own."""
+    if query.request:
+        return find(request, query.request)
+    return Request(user_id=user_id(request), model=query.model or default_id(), key_id=_key(request, query))
 
 
 def _key(request: HttpRequest, query: OwnLimitsQuery) -> int | None:

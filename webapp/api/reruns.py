@@ -25,6 +25,7 @@ from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
 from webapp.keys.models import ApiKey
 from webapp.lifecycle.admission import lock_user
+from webapp.lifecycle.refusing import note_refused
 from webapp.limits.refusal import Refused
 from webapp.limits.rules import check_flag, check_sending
 from webapp.registry.offered import check_offered, is_offered
@@ -40,7 +41,6 @@ from webapp.reruns.advance import stop, will_run_again
 from webapp.reruns.plan import Grid, PlanError, PlannedRun, plan
 from webapp.reruns.saved_prompt import PromptCheck
 from webapp.traces import store
-from webapp.usage.record import record_refusal
 
 _MAX_WAITING = 256
 """Waiting runs that one user may have: hours of the bundled model's work."""
@@ -85,6 +85,8 @@ class RerunHead(Result):
     n: int
     grid: Grid
     state: Literal["running", "stopping", "stopped", "done"]
+    stop_reason: str
+    """The limit that a run asks more of than it ever holds; empty: the user stopped the set, or it is not stopped."""
     num_runs: int
 
 
@@ -180,7 +182,8 @@ def _check_allowed(found: Request, api_key: ApiKey | None) -> None:
         check_sending(found.user_id)
         check_flag(found.user_id, "may_rerun")
     except Refused as refused:
-        record_refusal(found.user_id, "replay", found.model, refused.code, api_key.pk if api_key else None)
+        run = Request(user_id=found.user_id, key=api_key, surface="replay", model=found.model)
+        note_refused([run], refused)
         raise
 
 
@@ -269,6 +272,7 @@ def _head(rerun: models.Rerun, runs: list[models.Run]) -> dict[str, Any]:
         "n": rerun.n,
         "grid": msgspec.convert(rerun.grid, Grid),
         "state": _state_of_all(rerun, states),
+        "stop_reason": rerun.stop_reason,
         "num_runs": len(states),
     }
 

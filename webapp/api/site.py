@@ -27,7 +27,7 @@ from webapp.gateway.errors import not_found, user_id
 from webapp.gateway.page import built
 from webapp.gateway.structs import Query, Result
 from webapp.registry.models import RegisteredModel
-from webapp.registry.offered import default_id, enabled, is_offered
+from webapp.registry.offered import EMBEDDING_MODEL, default_id, enabled, is_offered
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import WorkerStatus
@@ -140,6 +140,8 @@ class Session(Result):
     user: SignedIn
     models: list[Model]
     default_model: str
+    embedding_model: str
+    """Embeds texts, and answers no message."""
     model_names: dict[str, str]
     """Shown name by a model's id. A model without one is shown by its id."""
     limits: SessionLimits
@@ -159,6 +161,7 @@ def show_session(request: HttpRequest) -> Session:
         user=_signed_in(user),
         models=[_model(row, names, ready) for row in enabled()],
         default_model=default_id(),
+        embedding_model=EMBEDDING_MODEL,
         model_names=names,
         limits=SessionLimits(message_bytes=MAX_MESSAGE_BYTES, num_answers=MAX_ANSWERS),
         has_otlp_endpoint=settings.ENVIRONMENT.otlp is not None,

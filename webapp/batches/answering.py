@@ -17,7 +17,7 @@ from webapp.batches.form import Computed, form_of
 from webapp.batches.models import MAX_ERROR_CHARS, Batch, Line
 from webapp.gateway.errors import ApiError
 from webapp.identifiers import new_request_id
-from webapp.lifecycle.without_request import Done, bill_work
+from webapp.lifecycle.without_request import Done, admit_work, bill_work, fail_work
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError
 from webapp.traces.store import load_frames
@@ -64,24 +64,29 @@ class Answering:
         self._fail(line, new_request_id(), refusal or _INTERNAL)
 
     def computed(self, line: Line, work: Computed) -> None:
-        """Compute a line that no request answers, with its bill. Raises ApiError."""
-        start_us = unix_us()
-        answer = work.compute()
-        done = Done(
+        """Compute a line whose request is not saved, with its bill. Raises ApiError, Refused, RedisError."""
+        call = Request(
             user_id=self._batch.user_id,
             key=self._batch.key,
             surface=self._form.surface,
             model=line.model,
-            num_tokens=answer.num_tokens,
-            accepted_unix_us=start_us,
-            duration_us=unix_us() - start_us,
+            accepted_unix_us=unix_us(),
             batch_id=self._batch.pk,
         )
+        admit_work(call, work.num_tokens)
+        try:
+            self._compute(line, work, call)
+        except BaseException:
+            fail_work(call)
+            raise
+
+    def _compute(self, line: Line, work: Computed, call: Request) -> None:
+        answer = work.compute()
+        done = Done(call, answer.num_tokens, unix_us() - call.accepted_unix_us)
         with transaction.atomic():
-            billed = bill_work(done)
             line.num_input_tokens = answer.num_tokens
-            line.cost_nano, line.currency = billed.cost.total_nano, billed.cost.currency
-            self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, billed.request_id, answer.body))
+            bill_work(done)
+            self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, call.pk, answer.body))
 
     def _take(self, line: Line, requests: Sequence[Request]) -> None:
         if line.num_tries < MAX_TRIES and all(request.error_code in _LOST for request in requests):

@@ -22,7 +22,6 @@ from webapp.batches.batches import nudge
 from webapp.batches.form import Computed, form_of
 from webapp.batches.models import Batch, Line
 from webapp.calls.call import begin
-from webapp.lifecycle.admission import admit_without_request
 from webapp.lifecycle.start import Arrival, QueueUnavailable
 from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
@@ -146,7 +145,6 @@ def _compute(batch: Batch, line: Line, work: Computed, answering: Answering) -> 
     if _is_busy():
         raise _Waits
     with _alone(batch):
-        admit_without_request(batch.user_id, line.model, batch.key_id, work.num_tokens, is_batch=True)
         answering.computed(line, work)
 
 

@@ -12,10 +12,11 @@ from functools import cache
 from threading import Lock
 
 from webapp.gateway.errors import ApiError
-from webapp.lifecycle.admission import admit_without_request
 from webapp.lifecycle.packing import num_prompt_tokens
+from webapp.lifecycle.without_request import admitted_question
 from webapp.registry.offered import chosen
 from webapp.requests.input import Messages
+from webapp.requests.models import Request
 
 MOST_OF_ONE = 4 << 20
 """Characters that one process counts at once for one user: some 2 seconds of a core. More are refused."""
@@ -51,12 +52,11 @@ def counting() -> Counting:
     return Counting()
 
 
-def count_prompt(model: str, messages: Messages, user_id: int, key_id: int | None) -> int:
-    """Return the number of tokens of the prompt. Counts against the requests a minute.
+def count_prompt(call: Request, messages: Messages) -> int:
+    """Return the number of tokens of the prompt. Counts against the requests a minute. call: is not saved.
 
     Raises ApiError, CannotPrepare, Refused, RedisError, UnknownModel.
     """
-    name = chosen(model)
-    admit_without_request(user_id, name, key_id, 0)
-    with counting().room(user_id, sum(len(each.content) for each in messages)):
-        return num_prompt_tokens(name, messages)
+    call.model = chosen(call.model)
+    with counting().room(call.user_id, sum(len(each.content) for each in messages)), admitted_question(call):
+        return num_prompt_tokens(call.model, messages)

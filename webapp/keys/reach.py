@@ -25,6 +25,7 @@ _OF_OPERATORS = "api/requests/<str:request_id>/reading"
 """Stands below those of a user's own requests, and opens others'."""
 _READ = (
     "api/usage/limits",
+    "api/usage/refusals",
     "api/views",
     "api/shares",
     "api/storage",

@@ -47,9 +47,12 @@ def num_free_places(model: str) -> int:
 class TooManyOpen(Refused):
     """The user has reached the limit of open requests, or of those in step mode."""
 
-    def __init__(self, message: str, can_pass: bool = True) -> None:
-        """can_pass: False where the call alone is more than the limit."""
+    def __init__(self, message: str, places: Limit | None = None, num_new: int = 0) -> None:
+        """places: the limit of open requests. None: the one of step mode."""
+        can_pass = places is None or num_new <= places.limit
         super().__init__("too_many_open", message, _RETRY_AFTER_S if can_pass else 0)
+        if places is not None:
+            self.due_to(places, num_new)
 
 
 Limits = tuple[Limit, ...]
@@ -74,25 +77,27 @@ def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bo
     return limits
 
 
-def admit_without_request(
-    user_id: int, model: str, key_id: int | None, num_tokens: int, is_batch: bool = False
-) -> None:
-    """Take one request and its input from the user's rates, for work that leaves no request: an embedding.
+def admit_without_row(request: Request, num_tokens: int) -> None:
+    """Take one request and its input from the rates, for work whose request is not saved: an embedding.
 
     The budgets must have room for it, and nothing of them is reserved. Raises Refused, RedisError.
     """
-    charge = Charge(num_tokens, num_tokens, 0, is_batch)
-    room = room_of(user_id, model, key_id)
+    charge = Charge(num_tokens, num_tokens, 0, request.batch_id is not None)
+    room = room_of(request.user_id, request.model, request.key_id)
     room.check()
     room.check_budgets([charge])
-    take_rates([Request(user_id=user_id, model=model, key_id=key_id)], [charge])
+    take_rates([request], [charge])
 
 
 def admit_some(requests: Sequence[Request], charges: Sequence[Charge]) -> list[Limits]:
-    """As `admit`, for as many as fit, from the first on."""
+    """As `admit`, for as many as fit, from the first on.
+
+    Raises Refused where the first one may cost more than a whole budget.
+    """
     if not requests:
         return []
     room = _room(requests[0].user_id, requests[0].model, requests[0].key_id)
+    room.check_whole_budgets(charges[0])
     fitting = charges[: room.num_free(charges)]
     reserve(requests[: len(fitting)], fitting, room)
     return _limits(room, fitting)
@@ -131,7 +136,7 @@ def _check_shared(places: Places, num_new: int) -> None:
         told = {"key": "Your key has", "group": "The members of your group have", "site": "All users together have"}
         whose = told.get(places.scope.kind, "This model has")
         message = f"{whose} {places.num_open} of {places.most} requests open. Wait for one to end."
-        raise TooManyOpen(message, can_pass=num_new <= places.most)
+        raise TooManyOpen(message, _places_limit(places, places.num_free, 0), num_new)
 
 
 def _places_limits(places: Places, num_new: int) -> list[Limit]:
@@ -152,11 +157,12 @@ def _places_limit(places: Places, remaining: int, taken: int) -> Limit:
 def concurrency_limits(num_free: int, num_new: int, max_open: int = MAX_IN_FLIGHT) -> list[Limit]:
     """State of the limit for each request that begins together. Raises TooManyOpen when they do not all fit."""
     if num_new > max(0, num_free):
-        raise TooManyOpen(_too_many(num_free, num_new, max_open), can_pass=num_new <= max_open)
-    return [
-        Limit(name="concurrency", limit=max_open, remaining=num_free - before, num_taken=1, refill_per_s=0.0)
-        for before in range(num_new)
-    ]
+        raise TooManyOpen(_too_many(num_free, num_new, max_open), _open_limit(max_open, max(0, num_free), 0), num_new)
+    return [_open_limit(max_open, num_free - before, 1) for before in range(num_new)]
+
+
+def _open_limit(most: int, remaining: int, taken: int) -> Limit:
+    return Limit(name="concurrency", limit=most, remaining=remaining, num_taken=taken, refill_per_s=0.0)
 
 
 def lock_user(user_id: int) -> None:

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle.admission import Limits, admit, check_places
+from webapp.lifecycle.refusing import note_refused, record_refusals
 from webapp.lifecycle.start import Arrival, start, take_back
 from webapp.limits.charge import Charge, charges_of
 from webapp.limits.refusal import Refused
@@ -16,7 +17,6 @@ from webapp.limits.taking import give_back, take_rates
 from webapp.registry.offered import check_offered
 from webapp.requests.delivery import Key, claim, forget
 from webapp.requests.models import Request
-from webapp.usage.record import record_refusal
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def begin(
         counted = _save(requests, charges, arrival, lambda: claim(key, ids), save)
     except Refused as refused:
         if arrival.batch_id is None or not refused.is_passing:  # a batch tries again
-            _record_refusals(requests, refused.cause)
+            note_refused(requests, refused)
         raise
     limits = [(*own, *each) for own, each in zip(counted, rates, strict=True)]
     try:
@@ -57,7 +57,7 @@ def begin(
         logger.exception("%s could not be started", ", ".join(request.pk for request in requests))
         _take_back(requests, ids[0], undo)
         if arrival.batch_id is None:
-            _record_refusals(requests, "queue_unavailable")
+            record_refusals(requests, "queue_unavailable")
         raise
     return limits
 
@@ -89,9 +89,3 @@ def _take_back(requests: Sequence[Request], first_id: str, undo: Callable[[], No
         Request.objects.filter(pk__in=[request.pk for request in requests]).delete()
     for request in requests:
         take_back(request)
-
-
-def _record_refusals(requests: Sequence[Request], code: str) -> None:
-    """Count requests that leave no row of their own."""
-    for request in requests:
-        record_refusal(request.user_id, request.surface, request.model, code, request.key_id)

@@ -54,7 +54,7 @@ class Budget:
             wait_s = 0
         elif nano <= self.limit - self.spent:
             wait_s = _RETRY_AFTER_S
-        raise budget_used_up(self.name, self.subject, (self.limit, self.remaining, nano), self.currency, wait_s)
+        raise budget_used_up(self.limit_before(0, 0), nano, wait_s)
 
     def limit_before(self, before: int, nano: int) -> Limit:
         """The state for a request that begins after others of the same send took so much."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from inference.protocol.events import Limit
-from webapp.limits.rates import Taking
+from webapp.limits.rates import Level
 
 _PASSING_S = 60
 """Rates are of a minute."""
@@ -22,6 +23,10 @@ class Refused(Exception):
         """0: waiting does not help."""
         self.limit = limit
         """Name of the limit where several have the same code."""
+        self.by: Limit | None = None
+        """The limit that refuses, as it stood. None: no limit with an amount does."""
+        self.num_asked: int | None = None
+        """Amount that was asked of it."""
         self.limits: tuple[Limit, ...] = ()
         """The state of all rates, where one of them refuses."""
 
@@ -29,6 +34,16 @@ class Refused(Exception):
     def is_passing(self) -> bool:
         """Waiting for a minute or less helps: a rate fills, or open requests end."""
         return 0 < self.retry_after_s <= _PASSING_S
+
+    @property
+    def can_never_pass(self) -> bool:
+        """More is asked for than the limit holds when it is full."""
+        return self.by is not None and self.num_asked is not None and self.num_asked > self.by.limit
+
+    def due_to(self, limit: Limit, num_asked: int | None = None) -> Self:
+        """Name the limit that refuses, and the amount that was asked of it."""
+        self.by, self.num_asked = limit, num_asked
+        return self
 
     @property
     def cause(self) -> str:
@@ -51,36 +66,43 @@ _OWNERS = {
 _UNITS = {"requests": "request", "input_tokens": "input token", "output_tokens": "output token"}
 
 
-def too_fast(taking: Taking, totals: Sequence[int], subjects: Sequence[str]) -> Refused:
+def too_fast(levels: Sequence[Level], totals: Sequence[int], limits: Sequence[Limit]) -> Refused:
     """The refusal by the rate that needs the longest wait, or that never lets so much through."""
-    waits = [level.wait_ms(total) for level, total in zip(taking.levels, totals, strict=True)]
+    waits = [level.wait_ms(total) for level, total in zip(levels, totals, strict=True)]
     never = [at for at, wait in enumerate(waits) if wait is None]
     at = never[0] if never else max(range(len(waits)), key=lambda each: waits[each] or 0)
-    level, owner = taking.levels[at], _OWNERS[subjects[at]]
-    limit, kind = level.bucket.limit, level.bucket.kind
-    rate = f"{limit:,} {_UNITS[kind]}{'' if limit == 1 else 's'} a minute"
-    wait_ms = waits[at]
+    refused = _too_fast(limits[at], totals[at], waits[at])
+    refused.limits = tuple(limits)
+    return refused.due_to(limits[at], totals[at])
+
+
+def _too_fast(limit: Limit, total: int, wait_ms: int | None) -> Refused:
+    """wait_ms: None where waiting does not help."""
+    owner, kind = _OWNERS[limit.subject], limit.name
+    rate = f"{limit.limit:,} {_UNITS[kind]}{'' if limit.limit == 1 else 's'} a minute"
     if wait_ms is None:
-        asked = f"{totals[at]:,} answers" if kind == "requests" else f"some {totals[at]:,} {_UNITS[kind]}s"
+        asked = f"{total:,} answers" if kind == "requests" else f"some {total:,} {_UNITS[kind]}s"
         advice = "Ask for fewer." if kind == "requests" else "Send a shorter conversation, or ask for fewer answers."
         return Refused("rate_limited", f"You asked for {asked}; {owner} is {rate}. {advice}", limit=kind)
     wait_s = max(1, -(-wait_ms // 1000))
     return Refused("rate_limited", f"You have reached {owner} of {rate}. Try again in {wait_s} s.", wait_s, kind)
 
 
-def budget_used_up(name: str, subject: str, nanos: tuple[int, int, int], currency: str, wait_s: int) -> Refused:
-    """nanos: the budget, what is left of it, and the highest cost of what is asked for."""
-    limit, remaining, asked = (_money(nano, currency) for nano in nanos)
-    owner = _OWNERS[subject].replace("limit", "daily budget" if name == "daily_budget" else "monthly budget")
+def budget_used_up(budget: Limit, nano: int, wait_s: int) -> Refused:
+    """nano: the highest cost of what is asked for."""
+    limit, remaining, asked = (_money(each, budget.currency) for each in (budget.limit, budget.remaining, nano))
+    named = "daily budget" if budget.name == "daily_budget" else "monthly budget"
+    owner = _OWNERS[budget.subject].replace("limit", named)
     left = f"{remaining} of {owner} of {limit} is left, and this may cost up to {asked}."
     if not wait_s:
         advice = "Ask for shorter or fewer answers."
     elif wait_s < 60:
         advice = f"Open requests reserve a part. Try again in {wait_s} s, or ask for shorter answers."
     else:
-        period = "day" if name == "daily_budget" else "month"
+        period = "day" if budget.name == "daily_budget" else "month"
         advice = f"Ask for shorter answers, or try again in {_time(wait_s)}, when a new {period} begins."
-    return Refused("budget_used_up", f"{left[0].upper()}{left[1:]} {advice}", wait_s, name)
+    refused = Refused("budget_used_up", f"{left[0].upper()}{left[1:]} {advice}", wait_s, budget.name)
+    return refused.due_to(budget, nano)
 
 
 def _money(nano: int, currency: str) -> str:
@@ -88,12 +110,13 @@ def _money(nano: int, currency: str) -> str:
     return f"{nano / 1e9:,.5f} {currency}"
 
 
-def day_used_up(limit: int, used: int, subject: str, wait_s: int) -> Refused:
-    retry = f"Try again in {_time(wait_s)}, at midnight UTC."
+def day_used_up(day: Limit, used: int, wait_s: int) -> Refused:
+    retry, subject = f"Try again in {_time(wait_s)}, at midnight UTC.", day.subject
     if subject == "user":
-        return Refused("day_used_up", f"You have used {used:,} of your {limit:,} tokens for today. {retry}", wait_s)
-    message = f"{used:,} tokens are used today; {_OWNERS[subject]} is {limit:,} tokens a day. {retry}"
-    return Refused("day_used_up", message, wait_s, subject)
+        message = f"You have used {used:,} of your {day.limit:,} tokens for today. {retry}"
+        return Refused("day_used_up", message, wait_s).due_to(day)
+    message = f"{used:,} tokens are used today; {_OWNERS[subject]} is {day.limit:,} tokens a day. {retry}"
+    return Refused("day_used_up", message, wait_s, subject).due_to(day)
 
 
 def _time(wait_s: int) -> str:

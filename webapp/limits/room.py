@@ -76,6 +76,13 @@ class Room:
         for budget in self.budgets:
             budget.check(sum(self.nanos(charges)))
 
+    def check_whole_budgets(self, charge: Charge) -> None:
+        """Raises Refused where the highest cost is more than a budget of which nothing is spent."""
+        (nano,) = self.nanos([charge])
+        for budget in self.budgets:
+            if nano > budget.limit:
+                budget.check(nano)
+
     def num_free(self, charges: Sequence[Charge]) -> int:
         """Return how many of these, from the first on, fit."""
         is_used_up = any(day.remaining == 0 for day in self.days)

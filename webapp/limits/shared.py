@@ -41,6 +41,12 @@ def shared_rules(user_id: int, model: str, key_id: int | None) -> QuerySet[Share
     return SharedRule.objects.filter(by_model, by_user, by_group, Q(key=None) | Q(key_id=key_id)).order_by("pk")
 
 
+def shared_budget(group_id: int) -> int | None:
+    """The budget of a month that a group's members share. None: there is none."""
+    rule = SharedRule.objects.filter(group_id=group_id).first()
+    return None if rule is None else rule.monthly_budget_nano
+
+
 def change_shared(shared_by: SharedBy, amounts: Mapping[str, int | None]) -> tuple[SharedRule, dict[str, Any]]:
     """Change the subject's amounts. Returns the saved rule, and its amounts before."""
     rules = SharedRule.objects.select_for_update()

@@ -43,9 +43,7 @@ def take_rates(requests: Sequence[Request], charges: Sequence[Charge]) -> list[l
     )
     totals = [sum(column) for column in zip(*amounts, strict=True)]
     if not taking.is_taken:
-        refused = too_fast(taking, totals, [rate.subject for rate in found])
-        refused.limits = tuple(map(_limit, found, taking.levels, [0] * len(found)))
-        raise refused
+        raise too_fast(taking.levels, totals, list(map(_limit, found, taking.levels, [0] * len(found))))
     return _before_each(found, taking.levels, amounts)
 
 
@@ -68,7 +66,11 @@ def correct(request_id: str) -> None:
     Raises RedisError.
     """
     request = Request.objects.filter(pk=request_id).only("usage").first()
-    usage = Usage() if request is None else usage_of(request)
+    correct_to(request_id, Usage() if request is None else usage_of(request))
+
+
+def correct_to(request_id: str, usage: Usage) -> None:
+    """Replace what a request took by this use, once. Raises RedisError."""
     rates().correct(request_id, lambda kind: used_of(usage, kind))
 
 

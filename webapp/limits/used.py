@@ -33,7 +33,7 @@ class DayTokens:
     def check(self) -> None:
         """Raises Refused where none is left."""
         if not self.remaining:
-            raise day_used_up(self.limit, self.used, self.subject, _s_to_midnight())
+            raise day_used_up(self.as_limit(), self.used, _s_to_midnight())
 
     def as_limit(self) -> Limit:
         end = _midnight() + timedelta(days=1)

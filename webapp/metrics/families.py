@@ -100,7 +100,7 @@ def _requests(totals: list[Total], accepted: list[Total]) -> Iterator[Metric]:
     yield _counter("request_success", "Requests that were answered.", _KIND, accepted, answered)
     description = "Accepted requests without a whole answer: stopped, withheld, blocked or failed."
     yield _counter("request_unanswered", description, (*_KIND, "status", "error_code"), accepted, unanswered)
-    description = "Requests that the gateway did not accept."
+    description = "Requests that the gateway did not accept, or whose prompt was too long."
     yield _counter("request_refusals", description, ("surface", "error_code"), totals, refused)
     description = "Requests by the worst verdict of their safety checks."
     yield _counter("safety_verdicts", description, (*_KIND, "verdict"), accepted, checked)

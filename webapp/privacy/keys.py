@@ -20,7 +20,7 @@ QUEUES = ("prepare", "settle", "probes", "otlp")
 _REQUEST = re.compile(rb"req_[0-9A-Za-z]{22}")
 _SHARED = tuple(f"{PREFIX}{name}:*" for name in ("check", "simulation", "experiment"))
 """Results under a digest of question and user, which names neither. Each lives for minutes; a reader asks again."""
-_OWN = tuple(f"{PREFIX}{name}" for name in ("preview:{}", "export:{}", "learn:{}:*", "recent:*:user:{}"))
+_OWN = tuple(f"{PREFIX}{name}" for name in ("preview:{}", "export:{}", "learn:{}:*", "recent:*:user:{}", "refused:{}"))
 _AT_ONCE = 500
 
 Owned = Callable[[set[str]], set[str]]

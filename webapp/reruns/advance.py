@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free, num_free_places
+from webapp.lifecycle.refusing import note_refused
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.lifecycle.stop import stop as stop_request
 from webapp.limits.charge import Charge, charges_of
@@ -78,13 +79,26 @@ def _going(rerun_id: str) -> QuerySet[Rerun]:
 
 
 def _begin(rerun_id: str) -> None:
-    for run, charge, limits in _claim(rerun_id):
-        _start(run, charge, limits)
+    try:
+        refusals = [_start(*claimed) for claimed in _claim(rerun_id)]
+    except Refused as refused:
+        refusals = [refused]
+    final = next(filter(None, refusals), None)
+    if final is not None:
+        _end(rerun_id, final)
+
+
+def _end(rerun_id: str, refused: Refused) -> None:
+    """End the set whose next run no wait would let begin, and keep the refusal."""
+    rerun = Rerun.objects.select_related("key").defer("input").get(pk=rerun_id)
+    if stop(rerun, str(refused)):
+        run = Request(user_id=rerun.user_id, key=rerun.key, surface="replay", model=rerun.model)
+        note_refused([run], refused)
 
 
 @transaction.atomic
 def _claim(rerun_id: str) -> list[tuple[Run, Charge, Limits]]:
-    """Give the next runs their requests, under the user's lock."""
+    """Give the next runs their requests, under the user's lock. Raises Refused where the first can never begin."""
     user_id = Rerun.objects.filter(pk=rerun_id).values_list("user_id", flat=True).first()
     if user_id is None:
         return []
@@ -143,8 +157,11 @@ def _params(run: Run) -> SamplingParams:
     return msgspec.convert(run.params, SamplingParams)
 
 
-def _start(run: Run, charge: Charge, limits: Limits) -> None:
-    """Start a claimed run. If the process dies before this, the watchdog fails the open request and it runs again."""
+def _start(run: Run, charge: Charge, limits: Limits) -> Refused | None:
+    """Start a claimed run. If the process dies before this, the watchdog fails the open request and it runs again.
+
+    Returns the refusal of a run that can never begin.
+    """
     request = run.request
     assert request is not None
     arrival = Arrival(received_unix_us=request.accepted_unix_us, surface=request.surface)
@@ -155,9 +172,10 @@ def _start(run: Run, charge: Charge, limits: Limits) -> None:
         logger.warning("%s waits on: %s", run, error)
         Run.objects.filter(pk=run.pk).update(request=None, num_tries=run.num_tries - 1)
         take_back(request)
-        return
+        return error if isinstance(error, Refused) and error.can_never_pass else None
     if Rerun.objects.filter(pk=run.rerun_id, stopped_at__isnull=False).exists():
         stop_request(request)
+    return None
 
 
 def stop_all(user_id: int) -> int:
@@ -168,12 +186,17 @@ def stop_all(user_id: int) -> int:
     return len(sets)
 
 
-def stop(rerun: Rerun) -> None:
-    """Stop the set: no further run begins, and the open ones are stopped. Raises RedisError."""
+def stop(rerun: Rerun, reason: str = "") -> bool:
+    """Stop the set: no further run begins, and the open ones are stopped. False: it was stopped before.
+
+    reason: a refusal's words. Raises RedisError.
+    """
     with transaction.atomic():
         lock_user(rerun.user_id)
-        Rerun.objects.filter(pk=rerun.pk, stopped_at=None).update(stopped_at=timezone.now())
+        going = Rerun.objects.filter(pk=rerun.pk, stopped_at=None)
+        is_stopped = bool(going.update(stopped_at=timezone.now(), stop_reason=reason))
     for run in rerun.runs.filter(request__finished_at=None).exclude(request=None).select_related("request"):
         # If a run's log has not begun, the process that is about to begin it stops the run.
         if run.request is not None and services.event_log().last_seq(run.request.pk):
             stop_request(run.request)
+    return is_stopped

@@ -42,6 +42,8 @@ class Rerun(models.Model):
     """The saved prompt compared with today's tokenizer and template: PromptCheck as JSON."""
     created_at = models.DateTimeField(auto_now_add=True)
     stopped_at = models.DateTimeField(null=True)
+    stop_reason = models.TextField(blank=True)
+    """The refusal that no wait would change; empty: its user stopped it, or it is not stopped."""
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["user", "-created_at"], name="reruns_of_user")]

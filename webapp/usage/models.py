@@ -44,7 +44,7 @@ class _Ending(models.Model):
     """How a request ended."""
 
     status = models.CharField(max_length=16)
-    """The request's final status, or `refused`: the gateway did not accept it."""
+    """The request's final status, or `refused`: the gateway did not accept it, or its prompt is too long."""
     error_code = models.CharField(max_length=32, blank=True)
     """Cause of a failure or refusal."""
     verdict = models.CharField(max_length=8, blank=True)

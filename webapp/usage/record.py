@@ -17,7 +17,8 @@ from webapp.usage.models import UsageRecord
 from webapp.usage.roll_up import add
 
 REFUSED = "refused"
-"""Status of a request that the gateway did not accept. It has no other row."""
+"""Status of a request that was not taken up: the gateway did not accept it, or its prompt does not fit the model."""
+_TOO_LONG = "prompt_too_long"
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
         surface=request.surface,
         model=request.model,
         accepted_at=_accepted_at(request),
-        status=request.status,
+        status=REFUSED if request.error_code == _TOO_LONG else request.status,
         error_code=request.error_code,
         finish_reason=request.finish_reason,
         verdict=outcome.safety_verdict or "",

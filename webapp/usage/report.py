@@ -44,7 +44,7 @@ class UsageFigures(Result):
     num_requests: int
     num_failed: int
     num_refused: int
-    """Requests that the gateway did not accept."""
+    """Requests that the gateway did not accept, or whose prompt was too long for the model."""
     num_held_back: int
     """Requests that the safety checks blocked, or whose answer they withheld."""
     uncached_input: int

@@ -1352,8 +1352,10 @@ export interface OwnLimits {
   limits: LimitNow[];
 }
 
-/** The model that is asked. */
+/** The request whose limits are asked for. */
 export interface OwnLimitsQuery {
+  /** Id of an own request, whose model and key are meant. Default: the fields below. */
+  request?: string;
   /** Default: the site's default model. */
   model?: string;
   /** Id of an own key, whose limits count too. Default: the key with which the question comes. */
@@ -1876,6 +1878,31 @@ export interface RecordingList {
   recordings: RecordingItem[];
 }
 
+/** One call that a limit refused. */
+export interface Refusal {
+  at_unix_us: number;
+  /** Stable word for the cause, such as `rate_limited`. */
+  code: string;
+  /** The limit that refused, as it stood. null: no limit with an amount did, as where an operator stops a user. */
+  limit: Limit | null;
+  /** Amount that was asked of the limit; null: unknown. */
+  num_asked: number | null;
+  /** 0: waiting does not help. */
+  retry_after_s: number;
+  /** Answers that the call asked for. */
+  num_requests: number;
+  surface: string;
+  model: string;
+  /** The visible prefix of the call's key; empty: it came with a sign-in. */
+  key: string;
+}
+
+/** The calls that the user's limits refused within a day. */
+export interface Refusals {
+  /** The newest first, at most 50. */
+  refusals: Refusal[];
+}
+
 /** The settings of another answer. Without settings the conversation's hold. */
 export interface Regeneration {
   params?: Partial<SamplingParams> | null;
@@ -2060,6 +2087,8 @@ export interface RerunHead {
   n: number;
   grid: Grid;
   state: "done" | "running" | "stopped" | "stopping";
+  /** The limit that a run asks more of than it ever holds; empty: the user stopped the set, or it is not stopped. */
+  stop_reason: string;
   num_runs: number;
 }
 
@@ -2087,6 +2116,8 @@ export interface RerunSet {
   n: number;
   grid: Grid;
   state: "done" | "running" | "stopped" | "stopping";
+  /** The limit that a run asks more of than it ever holds; empty: the user stopped the set, or it is not stopped. */
+  stop_reason: string;
   num_runs: number;
   /** The saved request; null: it is gone. */
   request_id: string | null;
@@ -2245,6 +2276,8 @@ export interface Session {
   user: SignedIn;
   models: Model[];
   default_model: string;
+  /** Embeds texts, and answers no message. */
+  embedding_model: string;
   /** Shown name by a model's id. A model without one is shown by its id. */
   model_names: Record<string, string>;
   limits: SessionLimits;
@@ -2606,7 +2639,7 @@ export interface UnitPrices {
 export interface UsageFigures {
   num_requests: number;
   num_failed: number;
-  /** Requests that the gateway did not accept. */
+  /** Requests that the gateway did not accept, or whose prompt was too long for the model. */
   num_refused: number;
   /** Requests that the safety checks blocked, or whose answer they withheld. */
   num_held_back: number;
@@ -2974,6 +3007,7 @@ export interface Operations {
   "POST /api/prices/preview": { body: PricesBody; answer: PricePreview; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/limits": { query: OwnLimitsQuery; answer: OwnLimits; };
+  "GET /api/usage/refusals": { answer: Refusals; };
   "GET /api/usage/days": { query: PeriodQuery; answer: DailyUsage; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/groups": { answer: OwnedGroups; };

@@ -1,7 +1,8 @@
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { Refusal } from "../protocol/api";
 import type { Limit } from "../protocol/events";
-import { bindingFirst, fullAfter, levelAt } from "./limits";
+import { againText, bindingFirst, byShareLeft, fullAfter, levelAt, refusalText } from "./limits";
 
 const limit = (rest: Partial<Limit>): Limit => ({
   name: "input_tokens",
@@ -83,4 +84,46 @@ it("never falls after the gateway, stays within its bounds, and is full when it 
       },
     ),
   );
+});
+
+describe("refusals", () => {
+  const refusal: Refusal = {
+    at_unix_us: 1,
+    code: "rate_limited",
+    limit: limit({ name: "requests", subject: "key", limit: 5, remaining: 0 }),
+    num_asked: 1,
+    retry_after_s: 12,
+    num_requests: 1,
+    surface: "openai",
+    model: "m",
+    key: "sg-abcdefgh",
+  };
+
+  it("names the limit, whose it is and how it stood", () => {
+    expect(refusalText(refusal)).toBe("requests in a minute, of the key: 0 of 5 left, 1 asked for");
+    const budget = limit({ name: "daily_budget", currency: "USD", limit: 2e9, remaining: 0 });
+    expect(refusalText({ ...refusal, limit: budget, num_asked: 3e9 })).toBe(
+      "budget of the day: $0.00 of $2.00 left, up to $3.00 asked for",
+    );
+    expect(refusalText({ ...refusal, limit: null, code: "sending_stopped" })).toBe(
+      "an operator had stopped the sending",
+    );
+  });
+
+  it("tells when the call may come again", () => {
+    expect(againText(refusal)).toBe("It may be sent again after 12 seconds.");
+    expect(againText({ ...refusal, retry_after_s: 7201 })).toBe("It may be sent again after 3 hours.");
+    expect(againText({ ...refusal, retry_after_s: 0 })).toBe("Waiting does not help.");
+  });
+
+  it("orders limits by the share that is left", () => {
+    const [few, many] = [
+      limit({ name: "requests", limit: 10, remaining: 1 }),
+      limit({ name: "output_tokens", limit: 100, remaining: 50 }),
+    ];
+    expect(byShareLeft([{ limit: many }, { limit: few }]).map(({ limit }) => limit.name)).toEqual([
+      "requests",
+      "output_tokens",
+    ]);
+  });
 });

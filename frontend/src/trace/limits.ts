@@ -1,7 +1,8 @@
 /** The level of a limit's bucket at any moment after the gateway's check. Knows this request alone: its log does not hold
  * what other requests take or give back meanwhile. */
+import type { Refusal } from "../protocol/api";
 import type { Limit } from "../protocol/events";
-import { count, money } from "./format";
+import { count, counted, money } from "./format";
 import { usageOf, type TraceView } from "./view";
 
 export const LIMIT_NAMES: Record<Limit["name"], string> = {
@@ -86,4 +87,36 @@ export function sharedText({ subject }: Limit): string {
     site: "of all users together",
   };
   return words[subject] ?? "";
+}
+
+/** The limits in the order in which they bind: the one with the smallest share left is first. */
+export function byShareLeft<T extends { limit: Limit }>(limits: readonly T[]): T[] {
+  const share = ({ limit: { limit, remaining } }: T) => (limit ? remaining / limit : 0);
+  return limits.toSorted((a, b) => share(a) - share(b));
+}
+
+const OTHER_CAUSES: Record<string, string> = {
+  sending_stopped: "an operator had stopped the sending",
+  switched_off: "an operator had switched this off",
+  overloaded: "the server had no free place",
+  rate_limited: "too many answers had failed by their form",
+  too_many_open: "too many requests were open in step mode",
+};
+
+/** Which limit refused, and how it stood: "requests in a minute, of the key: 0 of 5 left, 1 asked for". */
+export function refusalText({ limit, num_asked: asked, code }: Refusal): string {
+  if (!limit) return OTHER_CAUSES[code] ?? code.replaceAll("_", " ");
+  const owner = sharedText(limit);
+  const left = `${amountText(limit, limit.remaining)} of ${amountText(limit, limit.limit)} left`;
+  const wanted =
+    asked == null ? "" : `, ${limit.currency ? "up to " : ""}${amountText(limit, asked)} asked for`;
+  return `${LIMIT_NAMES[limit.name]}${owner && `, ${owner}`}: ${left}${wanted}`;
+}
+
+/** When a refused call may be sent again. */
+export function againText({ retry_after_s: wait }: Refusal): string {
+  if (!wait) return "Waiting does not help.";
+  if (wait < 120) return `It may be sent again after ${counted(wait, "second")}.`;
+  if (wait < 7200) return `It may be sent again after ${counted(Math.ceil(wait / 60), "minute")}.`;
+  return `It may be sent again after ${counted(Math.ceil(wait / 3600), "hour")}.`;
 }

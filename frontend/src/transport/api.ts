@@ -305,6 +305,9 @@ export const api = {
   dailyUsageFile: (asked: string, { kind, group }: Scope) =>
     kind === "group" ? `/api/usage/groups/${group}/days.csv?${asked}` : `/api/usage/days.csv?${asked}`,
   ownLimits: () => call("GET /api/usage/limits"),
+  /** The limits of another request like an own one. */
+  limitsOf: (request: string) => call("GET /api/usage/limits", { query: new URLSearchParams({ request }) }),
+  refusals: () => call("GET /api/usage/refusals"),
   ownedGroups: () => call("GET /api/usage/groups"),
   /** The models of one user beside those of all. */
   userModels: (target_id: number, query: URLSearchParams) =>

@@ -1,5 +1,5 @@
 /** Calls of the operator's desk beyond the report of usage. */
-import type { LimitsBody, NoticeBody, Operations, SharedLimitsBody } from "../protocol/api";
+import type { KeyLimits, LimitsBody, NoticeBody, Operations, SharedLimitsBody } from "../protocol/api";
 import { call } from "./api";
 
 export type AlertRuleBody = Operations["POST /api/alerts/rules"]["body"];
@@ -36,6 +36,8 @@ export const desk = {
   endSignIns: (target_id: number, reason: string) =>
     call("POST /api/users/{target_id}/sign-ins/end", { path: { target_id }, body: { reason } }),
   keysOf: (target_id: number) => call("GET /api/users/{target_id}/keys", { path: { target_id } }),
+  limitKeyOf: (target_id: number, key_id: number, body: KeyLimits) =>
+    call("PUT /api/users/{target_id}/keys/{key_id}/limits", { path: { target_id, key_id }, body }),
   revokeKeyOf: (target_id: number, key_id: number, reason: string) =>
     call("POST /api/users/{target_id}/keys/{key_id}/revoke", {
       path: { target_id, key_id },

@@ -27,7 +27,7 @@ from inference.protocol.events.context import (
     SegmentKind,
 )
 from inference.protocol.events.draft import DraftSource, DraftVerified
-from inference.protocol.events.gateway import GatewayChecked, GatewayRefused, Limit
+from inference.protocol.events.gateway import GatewayChecked, Limit
 from inference.protocol.events.generation import (
     CacheShape,
     GenerationFinished,
@@ -86,7 +86,6 @@ __all__ = [
     "Event",
     "Frame",
     "GatewayChecked",
-    "GatewayRefused",
     "GenerationEvent",
     "GenerationFinished",
     "GenerationForked",
@@ -136,7 +135,6 @@ AnyEvent = (
     | RequestFinished
     | RequestObserved
     | GatewayChecked
-    | GatewayRefused
     | SafetyChecked
     | ContextAssembled
     | ContextCompared

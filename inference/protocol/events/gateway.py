@@ -51,21 +51,3 @@ class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
 
     unredacted: ClassVar = "limits duration_us"
     shown: ClassVar = Shown(lane="gateway", scene="gateway", replay_ms=900)
-
-
-class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
-    """The gateway refused the request."""
-
-    principal: str
-    limit: Limit
-    message: str
-
-    unredacted: ClassVar = "limit"
-    shown: ClassVar = Shown(
-        lane="gateway",
-        is_mark=True,
-        label="refused: {limit.name}",
-        meaning="A limit was reached.",
-        scene="gateway",
-        replay_ms=1200,
-    )

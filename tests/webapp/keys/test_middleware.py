@@ -139,7 +139,7 @@ def test_only_these_addresses_are_reached_and_none_of_an_operator() -> None:
     assert read == {
         "api/views", "api/shares", "api/storage", "api/retention", "api/notices",
         "api/usage", "api/usage/requests", "api/usage/findings", "api/usage/limits",
-        "api/usage/days", "api/usage/days.csv",
+        "api/usage/refusals", "api/usage/days", "api/usage/days.csv",
     }  # fmt: skip
 
 

@@ -467,6 +467,31 @@ def test_a_set_waits_for_the_users_rate(alice: Client, original: Request) -> Non
     assert not rates().take([Bucket(f"user:{original.user_id}", "requests", 2)], {"other": [1]}).is_taken
 
 
+@pytest.mark.parametrize("amounts", [{"input_tokens_per_minute": 1}, {"daily_budget_nano": 1}])
+def test_a_set_that_asks_for_more_than_a_limit_ever_holds_ends_and_says_so(
+    alice: Client, original: Request, amounts: dict[str, int]
+) -> None:
+    rule = Rule.objects.create(user=original.user, **amounts)
+    answer = begin(alice, original, n=3)
+    shown = alice.get(f"/api/reruns/{answer['id']}").json()
+    assert (shown["state"], {run["state"] for run in shown["runs"]}) == ("stopped", {"stopped"})
+    assert "your limit" in shown["stop_reason"] or "your daily budget" in shown["stop_reason"]
+    assert (open_requests(), list(unfinished())) == ([], [])
+    (refusal,) = alice.get("/api/usage/refusals").json()["refusals"]
+    assert (refusal["surface"], refusal["retry_after_s"]) == ("replay", 0)
+    rule.delete()
+    advance([answer["id"]])
+    assert open_requests() == []
+
+
+def test_a_set_that_waits_or_that_its_user_stops_has_no_reason(alice: Client, original: Request) -> None:
+    Rule.objects.create(user=original.user, max_open=1)
+    answer = begin(alice, original, n=2)
+    assert alice.get(f"/api/reruns/{answer['id']}").json()["stop_reason"] == ""
+    _, stopped = post(alice, f"/api/reruns/{answer['id']}/stop")
+    assert (stopped["state"], stopped["stop_reason"]) == ("stopped", "")
+
+
 def test_a_database_that_fails_while_a_run_starts_leaves_it_waiting(
     alice: Client, original: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:

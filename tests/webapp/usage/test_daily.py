@@ -8,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.utils import timezone
 
 from tests.webapp.keys.programs import new_key, program
 from tests.webapp.limits.test_admission import client_of
 from tests.webapp.usage.test_report import make_record, save
 from webapp.accounts.models import Membership
+from webapp.limits.models import SharedRule
 from webapp.usage.daily import as_csv, daily_use, pace
 from webapp.usage.models import UsageRecord
 
@@ -85,6 +87,17 @@ def test_owners_of_a_group_see_its_members_and_others_do_not(alice: User, record
     found = client_of(alice).get(f"{path}?{ASKED}").json()["days"]
     assert {row["user"] for row in found} == {"alice", "bob"}
     assert sum(row["num_requests"] for row in found) == len(records)
+
+
+def test_a_groups_pace_has_the_budget_that_its_members_share(alice: User) -> None:
+    group = Group.objects.create(name="research")
+    alice.groups.add(group)
+    Membership.objects.create(user=alice, group=group, role="owner")
+    save(make_record(1, alice, timezone.now()))
+    path = f"/api/usage/groups/{group.pk}/days"
+    assert [each["budget_nano"] for each in client_of(alice).get(path).json()["pace"]] == [None]
+    SharedRule.objects.create(subject=f"group:{group.pk}", group=group, monthly_budget_nano=7000)
+    assert [each["budget_nano"] for each in client_of(alice).get(path).json()["pace"]] == [7000]
 
 
 def test_the_pace_is_what_is_spent_by_the_days_elapsed(alice: User, records: list[UsageRecord]) -> None:

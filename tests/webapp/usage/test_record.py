@@ -101,6 +101,13 @@ def test_a_failed_request_is_recorded_with_its_cause(request_: Request) -> None:
     assert (record.cost_nano, record.saved_nano, record.worker, record.num_attempts) == (None, None, "", 0)
 
 
+def test_a_prompt_that_is_too_long_is_refused_and_has_not_failed(request_: Request) -> None:
+    settle(request_.pk, Failure("context", "prompt_too_long", "The prompt has 9,000 tokens."))
+    record = UsageRecord.objects.get()
+    assert (record.status, record.error_code) == ("refused", "prompt_too_long")
+    assert Request.objects.get().status == "failed"
+
+
 def test_a_model_without_a_price_is_unpriced_and_not_free(request_: Request) -> None:
     Request.objects.update(model="unknown")
     answer(request_, Usage(uncached_input=5, output=3))

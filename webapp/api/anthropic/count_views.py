@@ -20,6 +20,7 @@ from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
 from webapp.registry.offered import chosen
 from webapp.requests.failure import CannotPrepare
+from webapp.requests.models import Request
 
 
 class Count(msgspec.Struct):
@@ -42,7 +43,8 @@ def _count(http: HttpRequest, body: CountBody) -> Count:
     check_scope(key, "chat", body.model)
     chosen(body.model)
     prompt = prompt_of(body)
+    call = Request(user_id=user_id(http), key=key, surface="anthropic", model=body.model)
     try:
-        return Count(count_prompt(body.model, prompt.messages, user_id(http), None if key is None else key.pk))
+        return Count(count_prompt(call, prompt.messages))
     except CannotPrepare as error:
         raise refusal_of_failure(error.failure.code, error.failure.message) from None

@@ -21,9 +21,9 @@ from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
-from webapp.lifecycle.admission import admit_without_request
-from webapp.lifecycle.without_request import Done, bill_work
+from webapp.lifecycle.without_request import Done, admit_work, bill_work, fail_work
 from webapp.registry.offered import EMBEDDING_MODEL
+from webapp.requests.models import Request
 
 _CHARS = 4
 """Characters of English text in one token."""
@@ -66,22 +66,23 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     check_scope(key_of(http), "embeddings", body.model)
     texts = texts_of(body)
     timing.mark("validate")
-    key = key_of(http)
-    key_id = None if key is None else key.pk
-    await sync_to_async(admit_without_request)(user_id(http), EMBEDDING_MODEL, key_id, estimate(texts))
-    timing.mark("admit")
-    found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, user_id(http))
-    timing.mark("embed")
-    work = Done(
+    call = Request(
         user_id=user_id(http),
         key=key_of(http),
         surface="openai",
         model=EMBEDDING_MODEL,
-        num_tokens=found.num_tokens,
         accepted_unix_us=timing.received_unix_us,
-        duration_us=max(0, unix_us() - timing.received_unix_us),
     )
-    await sync_to_async(bill_work)(work)
+    await sync_to_async(admit_work)(call, estimate(texts))
+    timing.mark("admit")
+    try:
+        found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, call.user_id)
+        timing.mark("embed")
+        duration_us = max(0, unix_us() - timing.received_unix_us)
+        await sync_to_async(bill_work)(Done(call, found.num_tokens, duration_us))
+    except BaseException:
+        await sync_to_async(fail_work)(call)
+        raise
     timing.mark("bill")
     return timing.apply(json_response(answer_of(body, found)))
 

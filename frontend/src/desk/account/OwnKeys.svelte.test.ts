@@ -69,7 +69,7 @@ afterEach(async () => {
 
 async function show(): Promise<void> {
   vi.stubGlobal("fetch", answer);
-  page = mount(OwnKeys, { target: document.body, props: { models: [] } });
+  page = mount(OwnKeys, { target: document.body, props: { models: [], embeddingModel: "all-minilm-l6-v2" } });
   await vi.waitFor(() => expect(button("New key")).toBeDefined());
 }
 
@@ -99,7 +99,7 @@ it("shows a new key once, and lists it without its secret", async () => {
   await vi.waitFor(() => expect(secret()?.value).toBe(SECRET));
   expect(sent[0]).toMatchObject({
     call: "POST /api/keys",
-    body: { name: "laptop", features: ["chat"], models: [] },
+    body: { name: "laptop", features: ["chat"], models: [], limits: NO_LIMITS },
   });
   await vi.waitFor(() => expect(document.querySelector("li")?.textContent).toContain("laptop"));
   button("Done")!.click();

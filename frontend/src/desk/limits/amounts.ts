@@ -1,4 +1,5 @@
 /** The amounts of limits: their names, and how they are read and written. Pure. */
+import type { KeyLimits } from "../../protocol/api";
 import { count } from "../../trace/format";
 
 export type AmountName = keyof typeof AMOUNTS;
@@ -85,4 +86,28 @@ function nanoOf(text: string, most: number): number | string {
 export function writtenOf(name: AmountName, value: number | null | undefined): string {
   if (value == null) return "";
   return isMoney(name) ? unitsText(value).replaceAll(",", "") : `${value}`;
+}
+
+/** By field the reason why what was typed is no limit. */
+export type Problems = Partial<Record<AmountName, string>>;
+
+const NAMES = Object.keys(AMOUNTS) as AmountName[];
+
+/** A key's limits as they are typed. */
+export function writtenLimits(limits: Partial<KeyLimits>): Record<AmountName, string> {
+  return Object.fromEntries(NAMES.map((name) => [name, writtenOf(name, limits[name])])) as Record<
+    AmountName,
+    string
+  >;
+}
+
+/** A key's limits as they were typed; null where one is none. */
+export function limitsOf(written: Record<AmountName, string>): {
+  limits: KeyLimits | null;
+  problems: Problems;
+} {
+  const found = NAMES.map((name) => [name, amountOf(name, written[name])] as const);
+  const problems: Problems = Object.fromEntries(found.filter(([, value]) => typeof value === "string"));
+  const isWhole = Object.keys(problems).length === 0;
+  return { limits: isWhole ? (Object.fromEntries(found) as unknown as KeyLimits) : null, problems };
 }

@@ -4,8 +4,6 @@ import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
 export const narrateGateway: Narration = (view) => {
   const { accepted, gateway, events, at } = view;
-  const refused = events.flatMap(({ event }) => (event.type === "gateway.refused" ? [event] : []))[0];
-  if (refused) return [line(`The gateway refused it: ${refused.message}`.replace(/\.?$/, "."), 0, at)];
   if (!gateway) return missing(view, "the gateway");
   const lines: Line[] = [
     line(

@@ -7,6 +7,7 @@ const head = (rest: Partial<RerunHead> = {}): RerunHead => ({
   created_at: "2026-01-01T00:00:00Z",
   model: "small",
   state: "done",
+  stop_reason: "",
   num_runs: NUM_ROADS,
   ...planOfRoads(null),
   ...rest,

@@ -21,6 +21,7 @@ from webapp.keys.middleware import key_of
 from webapp.keys.models import ApiKey
 from webapp.registry.offered import chosen
 from webapp.requests.failure import CannotPrepare
+from webapp.requests.models import Request
 
 
 class Count(msgspec.Struct):
@@ -41,7 +42,8 @@ def _count(body: ResponseBody, user_id: int, key: ApiKey | None) -> Count:
     check_scope(key, "chat", body.model)
     chosen(body.model)
     messages = messages_for(body, user_id, key)
+    call = Request(user_id=user_id, key=key, surface="openai", model=body.model)
     try:
-        return Count(count_prompt(body.model, messages, user_id, None if key is None else key.pk))
+        return Count(count_prompt(call, messages))
     except CannotPrepare as error:
         raise refusal_of_failure(error.failure.code, error.failure.message) from None
