@@ -8,16 +8,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from asgiref.sync import async_to_sync
 from django.db import DatabaseError, connection, transaction
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import AnyEvent
 from webapp.batches.bounds import MAX_STORED_BYTES, stored_bytes
-from webapp.batches.form import Computed, form_of
+from webapp.batches.form import Embedding, form_of
 from webapp.batches.models import Batch, Line
+from webapp.calls.embedding_call import EmbeddingCall
 from webapp.gateway.errors import ApiError
 from webapp.identifiers import new_request_id
-from webapp.lifecycle.without_request import Done, bill_work
+from webapp.lifecycle.start import Arrival
+from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError
 from webapp.traces.store import load_frames
@@ -61,23 +64,19 @@ class Answering:
             logger.error("%s failed", line, exc_info=error)
         self._end(line, Line.Status.ERRORED, self._form.errored(line, new_request_id(), refusal or _INTERNAL))
 
-    def computed(self, line: Line, work: Computed) -> None:
-        """Compute a line that no request answers, with its bill. Raises ApiError."""
-        start_us = unix_us()
-        answer = work.compute()
-        done = Done(
-            user_id=self._batch.user_id,
-            key=self._batch.key,
-            surface=self._form.surface,
-            model=line.model,
-            num_tokens=answer.num_tokens,
-            accepted_unix_us=start_us,
-            duration_us=unix_us() - start_us,
-            batch_id=self._batch.pk,
-        )
-        with transaction.atomic():
-            line.num_input_tokens = answer.num_tokens
-            self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, bill_work(done), answer.body))
+    def embed(self, line: Line, work: Embedding) -> None:
+        """Compute a line of texts, and end it in the transaction of its bill. Raises ApiError, Refused, RedisError."""
+        arrival = Arrival(unix_us(), self._form.surface, api_key=self._batch.key, batch_id=self._batch.pk)
+        call = EmbeddingCall(work.texts, self._batch.user_id, arrival)
+        call.admit()
+        try:
+            found = async_to_sync(call.compute)()
+            line.num_input_tokens = found.num_tokens
+            answer = self._form.succeeded(line, call.request.pk, work.answer(found))
+            call.save(lambda: self._end(line, Line.Status.SUCCEEDED, answer))
+        except (ApiError, Refused) as error:
+            call.fail(error)
+            raise
 
     def _take(self, line: Line, requests: Sequence[Request]) -> None:
         if line.num_tries < MAX_TRIES and all(request.error_code in _LOST for request in requests):

@@ -19,10 +19,9 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import unix_us
 from webapp.batches.answering import Answering
 from webapp.batches.batches import nudge
-from webapp.batches.form import Computed, form_of
+from webapp.batches.form import Embedding, form_of
 from webapp.batches.models import Batch, Line
 from webapp.calls.call import begin
-from webapp.lifecycle.admission import admit_without_request
 from webapp.lifecycle.start import Arrival, QueueUnavailable
 from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
@@ -87,8 +86,8 @@ def _begin(batch: Batch, line: Line, answering: Answering) -> None:
     if _num_free(batch) <= 0 or _is_busy(line.model):
         raise _Waits  # before the body is read again
     work = form_of(batch.family).work(batch, line.body.encode(), batch.key)
-    if isinstance(work, Computed):
-        _compute(batch, line, work, answering)
+    if isinstance(work, Embedding):
+        _embed(batch, line, work, answering)
         return
     _check_room(batch, work.call.model)
     arrival = Arrival(unix_us(), form_of(batch.family).surface, api_key=batch.key, batch_id=batch.pk)
@@ -134,12 +133,11 @@ def _close(line: Line) -> None:
     opened.update(status=Line.Status.WAITING, request_ids=[], num_tries=line.num_tries)
 
 
-def _compute(batch: Batch, line: Line, work: Computed, answering: Answering) -> None:
+def _embed(batch: Batch, line: Line, work: Embedding, answering: Answering) -> None:
     if _is_busy():
         raise _Waits
     with _alone(batch):
-        admit_without_request(batch.user_id, line.model, batch.key_id, work.num_tokens, is_batch=True)
-        answering.computed(line, work)
+        answering.embed(line, work)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 from inference.protocol.events import AnyEvent
 from webapp.batches.models import Batch, Line
 from webapp.calls.call import Call, PlainCall
+from webapp.calls.embedding_call import Embedded
 from webapp.gateway.errors import ApiError
 from webapp.keys.models import ApiKey
 from webapp.requests.models import Request
@@ -27,21 +28,12 @@ class Work:
 
 
 @dataclass(frozen=True)
-class ComputedAnswer:
-    """An answer without a trace."""
+class Embedding:
+    """A line of texts to embed: this process computes it at once."""
 
-    body: Any
-    num_tokens: int
-
-
-@dataclass(frozen=True)
-class Computed:
-    """A line that no request answers: it is computed here, at once."""
-
-    num_tokens: int
-    """Estimated."""
-    compute: Callable[[], ComputedAnswer]
-    """Raises ApiError."""
+    texts: Sequence[str]
+    answer: Callable[[Embedded], Any]
+    """Writes the vectors in the family's form."""
 
 
 class Form(Protocol):
@@ -49,7 +41,7 @@ class Form(Protocol):
 
     surface: str
 
-    def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Computed:
+    def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Embedding:
         """Read a line as its live call would. Raises what that raises."""
 
     def answer(

@@ -74,18 +74,29 @@ def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bo
     return limits
 
 
-def admit_without_request(
-    user_id: int, model: str, key_id: int | None, num_tokens: int, is_batch: bool = False
-) -> None:
-    """Take one request and its input from the user's rates, for work that leaves no request: an embedding.
+def admit_without_request(user_id: int, model: str, key_id: int | None, num_tokens: int) -> None:
+    """Take one request and its input from the user's rates, for work that leaves no request.
+
+    Raises Refused, RedisError.
+    """
+    admit_at_once(Request(user_id=user_id, model=model, key_id=key_id), Charge(num_tokens, num_tokens, 0))
+
+
+def admit_at_once(request: Request, charge: Charge) -> Limits:
+    """Admit work that this process computes at once; return the state of the limits before it.
 
     The budgets must have room for it, and nothing of them is reserved. Raises Refused, RedisError.
     """
-    charge = Charge(num_tokens, num_tokens, 0, is_batch)
-    room = room_of(user_id, model, key_id)
+    room = room_of(request.user_id, request.model, request.key_id)
     room.check()
     room.check_budgets([charge])
-    take_rates([Request(user_id=user_id, model=model, key_id=key_id)], [charge])
+    (rates,) = take_rates([request], [charge])
+    return (*room.limits(0, [charge]), *rates)
+
+
+def check_budgets(request: Request, charge: Charge) -> None:
+    """Raises Refused where work costs more than is left. Call it in the transaction that posts its bill."""
+    _room(request.user_id, request.model, request.key_id).check_budgets([charge])
 
 
 def admit_some(requests: Sequence[Request], charges: Sequence[Charge]) -> list[Limits]:

@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from inference.logs.request import name_request
-from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
+from inference.protocol.events import AnyEvent, ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
 from inference.protocol.request import SamplingParams
 from webapp.keys.models import ApiKey
 from webapp.lifecycle import dispatch
@@ -56,6 +56,24 @@ def start(
     Raises QueueUnavailable; the caller then takes the request back.
     """
     name_request(request.pk)
+    events = opening(request, params, arrival, limits, replay_of)
+    try:
+        services.event_log().append(request.id, events, request.attempt)
+        dispatch.queue_preparation(request)
+    except Fenced:
+        return  # the watchdog was quicker to begin it, or it was ended
+    except (OperationalError, RedisError, OSError) as error:
+        raise QueueUnavailable(str(error)) from error
+
+
+def opening(
+    request: Request,
+    params: SamplingParams,
+    arrival: Arrival,
+    limits: tuple[Limit, ...],
+    replay_of: str | None = None,
+) -> list[AnyEvent]:
+    """The first events of an admitted request."""
     clock = RequestClock(request.accepted_unix_us)
     accepted = RequestAccepted(
         at=0,
@@ -76,13 +94,7 @@ def start(
         limits=limits,
         duration_us=clock.at() - accepted.received_at,
     )
-    try:
-        services.event_log().append(request.id, [accepted, checked], request.attempt)
-        dispatch.queue_preparation(request)
-    except Fenced:
-        return  # the watchdog was quicker to begin it, or it was ended
-    except (OperationalError, RedisError, OSError) as error:
-        raise QueueUnavailable(str(error)) from error
+    return [accepted, checked]
 
 
 def take_back(request: Request) -> None:

@@ -27,6 +27,7 @@ from inference.protocol.events.context import (
     SegmentKind,
 )
 from inference.protocol.events.draft import DraftSource, DraftVerified
+from inference.protocol.events.embedding import EmbeddedText, EmbeddingComputed, EmbeddingTokenized
 from inference.protocol.events.gateway import GatewayChecked, GatewayRefused, Limit
 from inference.protocol.events.generation import (
     CacheShape,
@@ -83,6 +84,9 @@ __all__ = [
     "DraftSource",
     "DraftVerified",
     "Dropped",
+    "EmbeddedText",
+    "EmbeddingComputed",
+    "EmbeddingTokenized",
     "Event",
     "Frame",
     "GatewayChecked",
@@ -138,6 +142,8 @@ AnyEvent = (
     | GatewayChecked
     | GatewayRefused
     | SafetyChecked
+    | EmbeddingTokenized
+    | EmbeddingComputed
     | ContextAssembled
     | ContextCompared
     | PromptTokenized
