@@ -19,7 +19,7 @@ from webapp.batches.models import Batch, Line
 from webapp.calls.embedding_call import EmbeddingCall
 from webapp.gateway.errors import ApiError
 from webapp.identifiers import new_request_id
-from webapp.lifecycle.start import Arrival
+from webapp.lifecycle.start import Arrival, sent_call
 from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError
@@ -66,7 +66,13 @@ class Answering:
 
     def embed(self, line: Line, work: Embedding) -> None:
         """Compute a line of texts, and end it in the transaction of its bill. Raises ApiError, Refused, RedisError."""
-        arrival = Arrival(unix_us(), self._form.surface, api_key=self._batch.key, batch_id=self._batch.pk)
+        arrival = Arrival(
+            unix_us(),
+            self._form.surface,
+            api_key=self._batch.key,
+            batch_id=self._batch.pk,
+            sent=sent_call(self._batch.endpoint, line.body.encode()),
+        )
         call = EmbeddingCall(work.texts, self._batch.user_id, arrival)
         call.admit()
         try:

@@ -22,7 +22,7 @@ from webapp.batches.batches import nudge
 from webapp.batches.form import Embedding, form_of
 from webapp.batches.models import Batch, Line
 from webapp.calls.call import begin
-from webapp.lifecycle.start import Arrival, QueueUnavailable
+from webapp.lifecycle.start import Arrival, QueueUnavailable, sent_call
 from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
 from webapp.requests.workers import ready_workers
@@ -90,7 +90,13 @@ def _begin(batch: Batch, line: Line, answering: Answering) -> None:
         _embed(batch, line, work, answering)
         return
     _check_room(batch, work.call.model)
-    arrival = Arrival(unix_us(), form_of(batch.family).surface, api_key=batch.key, batch_id=batch.pk)
+    arrival = Arrival(
+        unix_us(),
+        form_of(batch.family).surface,
+        api_key=batch.key,
+        batch_id=batch.pk,
+        sent=sent_call(batch.endpoint, line.body.encode()),
+    )
 
     def save(requests: Sequence[Request]) -> None:
         _open(batch, line, requests)

@@ -65,11 +65,16 @@ class EmbeddingCall:
         num_tokens = sum(map(len, self._texts)) // _CHARS
         self._events, self.limits = admit_computed(self.request, num_tokens, self._arrival)
 
-    async def answer(self) -> Embedded:
-        """Compute an admitted call, then save it. Raises ApiError, Refused: a trace tells of these too."""
+    async def answer(self, mark: Callable[[str], None]) -> Embedded:
+        """Compute an admitted call, then save it. Raises ApiError, Refused: a trace tells of these too.
+
+        mark: is told the name of each part that ends.
+        """
         try:
             found = await self.compute()
+            mark("embed")
             await sync_to_async(self.save)()
+            mark("save")
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.ensure_future(sync_to_async(self._save_failed)(_GONE)))
             raise

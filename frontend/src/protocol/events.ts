@@ -805,6 +805,8 @@ export interface RequestAccepted {
   received_at: number;
   /** The saved request that this one runs again, with the same prompt. None: this is no rerun. */
   replay_of: string | null;
+  /** The client's call. None: the page sent the message, or the body is too long to be kept with the trace. */
+  sent: SentCall | null;
 }
 
 /** A user, an operator or the worker stopped the request. The generation ends within one engine step. */
@@ -955,6 +957,14 @@ export interface SegmentChange {
   num_tokens: number;
   /** Beginning of the segment's text in the request before, at most 200 characters; never in a trace. */
   text: string;
+}
+
+/** The call of an API client, as it was sent. */
+export interface SentCall {
+  /** The address below the site's. */
+  path: string;
+  /** JSON, as the client wrote it. */
+  body: string;
 }
 
 /** One entry of a Server-Timing header. */
@@ -1286,7 +1296,7 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "gateway.checked": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "gateway", "replay_ms": 900},
   "gateway.refused": {"lane": "gateway", "is_mark": true, "label": "refused: {limit.name}", "meaning": "A limit was reached.", "scene": "gateway", "replay_ms": 1200},
   "safety.checked": {"lane": "safety", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 1000},
-  "embedding.tokenized": {"lane": "tokens", "is_mark": false, "label": "{num_tokens|token} of {texts|text}", "meaning": "The embedding model reads each text alone.", "scene": null, "replay_ms": 600},
+  "embedding.tokenized": {"lane": "tokens", "is_mark": false, "label": "{num_tokens|token}", "meaning": "The embedding model reads each text alone.", "scene": null, "replay_ms": 600},
   "embedding.computed": {"lane": "prefill", "is_mark": false, "label": "{num_texts|vector} of {num_dimensions} numbers", "meaning": "The model reads each text once, and the mean over its tokens is the vector.", "scene": null, "replay_ms": 800},
   "context.assembled": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": "context", "replay_ms": 2200},
   "context.compared": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},

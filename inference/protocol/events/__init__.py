@@ -58,6 +58,7 @@ from inference.protocol.events.request import (
     RequestFailed,
     RequestFinished,
     RequestObserved,
+    SentCall,
     ServerInterval,
     Surface,
 )
@@ -121,6 +122,7 @@ __all__ = [
     "Segment",
     "SegmentChange",
     "SegmentKind",
+    "SentCall",
     "ServerInterval",
     "Surface",
     "TextReleased",

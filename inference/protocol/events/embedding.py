@@ -31,7 +31,7 @@ class EmbeddingTokenized(Event, frozen=True, kw_only=True, tag="embedding.tokeni
     unredacted: ClassVar = "texts num_tokens duration_us"
     shown: ClassVar = Shown(
         lane="tokens",
-        label="{num_tokens|token} of {texts|text}",
+        label="{num_tokens|token}",
         meaning="The embedding model reads each text alone.",
         replay_ms=600,
     )

@@ -50,7 +50,7 @@ def embed(client: Client) -> Any:
 
 async def gathered(call: EmbeddingCall) -> Exception | None:
     try:
-        await call.answer()
+        await call.answer(lambda _name: None)
     except Refused as refused:
         return refused
     return None

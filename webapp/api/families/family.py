@@ -20,7 +20,7 @@ from webapp.gateway.errors import ApiError, View, not_signed_in, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.middleware import key_of
 from webapp.lifecycle.admission import Limits
-from webapp.lifecycle.start import Arrival
+from webapp.lifecycle.start import Arrival, sent_call
 from webapp.limits.refusal import Refused
 from webapp.recordings.turns import NAME, NAME_IN_WORDS
 from webapp.registry.offered import NotOffered
@@ -143,6 +143,7 @@ def arrival_of(http: HttpRequest, timing: ServerTiming, surface: str) -> Arrival
         http_version=version,
         api_key=key_of(http),
         recording=getattr(http, "recording", None),
+        sent=sent_call(http.path, http.body),
     )
 
 

@@ -65,8 +65,7 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     await sync_to_async(call.admit)()
     timing.mark("admit")
     note_begun(http, [call.request])
-    found = await call.answer()
-    timing.mark("embed")
+    found = await call.answer(timing.mark)
     return traced(json_response(answer_of(body, found)), http, [call.request], timing, call.limits)  # type: ignore[no-any-return]
 
 
