@@ -80,7 +80,7 @@ SITE: dict[str, set[str]] = {
     "webapp.keys": {"audit", "gateway", "registry"},
     "webapp.requests": {"gateway", "context", "keys", "registry", "safety"},
     "webapp.traces": {"audit", "context", "gateway", "requests"},
-    "webapp.recordings": {"gateway", "requests"},
+    "webapp.recordings": {"context", "gateway", "requests"},
     "webapp.usage": {"audit", "billing", "gateway", "postgres", "requests"},
     "webapp.repricing": {"billing", "gateway", "requests", "traces", "usage"},
     "webapp.findings": {"gateway", "usage"},
@@ -120,7 +120,7 @@ SITE: dict[str, set[str]] = {
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
     "webapp.bring": {"gateway"},
-    "webapp.calls": {"context", "gateway", "keys", "lifecycle", "recordings", "registry", "requests", "stream"},
+    "webapp.calls": {"context", "gateway", "keys", "lifecycle", "limits", "recordings", "registry", "requests", "stream"},
     "webapp.batches": {"calls", "gateway", "keys", "lifecycle", "limits", "requests", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {

@@ -1839,7 +1839,7 @@ export interface RecordedTurn {
   imported_at: string | null;
   /** Its place in the recording, counted from 1. */
   number: number;
-  /** From the turn before, which had ended when this one began. Null: not known, or there is none. */
+  /** From the turn before, whose messages this one goes on from. Null: not known, or there is none. */
   difference: PromptDifference | null;
 }
 
