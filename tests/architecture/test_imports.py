@@ -120,7 +120,17 @@ SITE: dict[str, set[str]] = {
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
     "webapp.bring": {"gateway"},
-    "webapp.calls": {"context", "gateway", "keys", "lifecycle", "limits", "recordings", "registry", "requests", "stream"},
+    "webapp.calls": {
+        "context",
+        "gateway",
+        "keys",
+        "lifecycle",
+        "limits",
+        "recordings",
+        "registry",
+        "requests",
+        "stream",
+    },
     "webapp.batches": {"calls", "gateway", "keys", "lifecycle", "limits", "requests", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
