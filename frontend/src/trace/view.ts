@@ -146,6 +146,11 @@ export function isEmbedding(view: TraceView): boolean {
   return view.embeddedTexts !== null;
 }
 
+/** True: a program sent it. It belongs to no chat, and only a recording compares it with another. */
+export function isOfProgram({ accepted }: TraceView): boolean {
+  return accepted?.surface === "openai" || accepted?.surface === "anthropic";
+}
+
 export function isOver(view: TraceView): boolean {
   return view.finished !== null || view.failed !== null;
 }
