@@ -20,7 +20,8 @@ OBSERVED = "Sightglass-Observed"
 def show_trace(request: HttpRequest, request_id: str) -> HttpResponse:
     """The saved trace: the msgpack of a .sgtrace file, with `Content-Encoding: zstd` where the client takes it.
 
-    The header `Sightglass-Observed` has the event that came later. 204 until the request is settled; 404 once its trace is deleted; 409 `trace_unreadable`.
+    The header `Sightglass-Observed` has the event that came later. 204 until the request is settled; 404 once its
+    trace is deleted; 409 `trace_unreadable`.
     """
     found = find(request, request_id)
     trace = Trace.objects.filter(pk=found.pk).first()
