@@ -85,8 +85,8 @@ class EmbeddingCall:
 
     async def compute(self) -> Embedded:
         """Raises ApiError."""
-        start_at = self._clock.at()
         model = await sync_to_async(embedder, thread_sensitive=False)()
+        start_at = self._clock.at()
         ids = await model.tokenize(self._texts)
         self._events.append(self._tokenized(ids, start_at))
         start_at = self._clock.at()

@@ -11,13 +11,15 @@ from webapp.requests.input import Messages
 def goes_on_from(now: Messages, earlier: Iterable[tuple[str, Messages]]) -> str | None:
     """Return the id of the earlier turn that begins with the most of the same messages; None: none has one.
 
-    earlier: the newest first, which comes first among equals. The system's messages do not count: a program may change
-    them from turn to turn.
+    Among equals it is the one with the fewest other messages, then the first. earlier: the newest first. The system's
+    messages do not count: a program may change them from turn to turn.
     """
-    best, most = None, 0
+    best, most = None, (0, 0)
     for request_id, messages in earlier:
-        if (num := _num_common(_said(now), _said(messages))) > most:
-            best, most = request_id, num
+        said = _said(messages)
+        num = _num_common(_said(now), said)
+        if num and (num, num - len(said)) > most:
+            best, most = request_id, (num, num - len(said))
     return best
 
 

@@ -37,6 +37,11 @@ def test_the_newest_of_equals_counts() -> None:
     assert goes_on_from(RIVER, [("newer", RIVER), ("older", RIVER)]) == "newer"
 
 
+def test_one_that_is_its_beginning_comes_before_one_that_went_another_way() -> None:
+    other = said("Name a river.", "The Rhine.", "Another?")
+    assert goes_on_from(RIVER, [("newer", other), ("older", RIVER)]) == "older"
+
+
 @pytest.mark.parametrize("earlier", [[], [("lake", LAKE)], [("embedding", ())]])
 def test_a_turn_that_begins_like_none_has_no_turn_before(earlier: list[tuple[str, tuple[SourceMessage, ...]]]) -> None:
     assert goes_on_from(RIVER, earlier) is None

@@ -98,7 +98,8 @@ export const TERMS = {
     exhibit: null,
   },
   embeddingWait: {
-    sentence: "One thread computes all calls, eight texts at a time. In this time it computed other calls.",
+    sentence:
+      "One thread computes all calls, eight texts at a time. This is the wait for its turns, with the handing over.",
     exhibit: null,
   },
   device: {
