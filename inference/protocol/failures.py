@@ -9,6 +9,7 @@ import msgspec
 FailureStage = Literal["gateway", "safety", "context", "prompt", "generation", "settle"]
 FailureCode = Literal[
     "blocked",
+    "budget_used_up",
     "cancelled",
     "ended_workers",
     "grammar_too_complex",
@@ -33,6 +34,7 @@ FailureCode = Literal[
 
 FAILURES: dict[FailureCode, str] = {
     "blocked": "Blocked by the safety policy: the message did not reach the model",
+    "budget_used_up": "A budget has no room for the request",
     "cancelled": "The request was stopped before it reached the model",
     "ended_workers": "The workers that computed this request ended",
     "grammar_too_complex": "The form that was asked for is too complex",

@@ -45,8 +45,8 @@ def newest(page: Page, base: str) -> str:
     return str(found["requests"][0]["id"])
 
 
-def copied(page: Page, base: str, request_id: str, name: str) -> str:
-    page.goto(f"{base}/requests/{request_id}?panel=Context")
+def copied(page: Page, base: str, request_id: str, name: str, panel: str = "Context") -> str:
+    page.goto(f"{base}/requests/{request_id}?panel={panel}")
     page.get_by_role("button", name=f"Copy as {name}").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     text = str(page.evaluate("navigator.clipboard.readText()"))
@@ -120,6 +120,53 @@ def test_a_message_of_anthropics_form_has_the_same_prompt(page: Page, base: str,
     assert tokens(before) == tokens(after)
     marks = [next(each["marks"] for each in found if each["type"] == "cache.looked_up") for found in (before, after)]
     assert marks[0] == marks[1] != []
+
+
+MODEL = "smollm2-135m-instruct"
+LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+CALLS: dict[str, dict[str, Any]] = {
+    "chat/completions": {
+        "model": MODEL,
+        "messages": [
+            {"role": "user", "content": 'It\'s "$HOME" `id` !! \\ \u202e'},
+            {"role": "assistant", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "c1", "content": "A door."},
+        ],
+        "tools": [LOOK],
+        "tool_choice": {"type": "function", "function": {"name": "look"}},
+        "max_tokens": 40,
+        "top_k": 4,
+    },
+    "completions": {"model": MODEL, "prompt": "A river", "max_tokens": 4, "seed": 5},
+    "responses": {"model": MODEL, "input": "Name a river!", "max_output_tokens": 16, "store": False},
+    "embeddings": {"model": "all-minilm-l6-v2", "input": ["A river!", "A lake."]},
+    "messages": {
+        "model": MODEL,
+        "max_tokens": 8,
+        "stream": True,
+        "messages": [{"role": "user", "content": "Name a river!"}],
+    },
+}
+
+
+def sent(page: Page, base: str, request_id: str) -> tuple[str, Any]:
+    call = events(page, base, request_id)[0]["sent"]
+    return call["path"], json.loads(call["body"])
+
+
+@pytest.mark.parametrize("end", CALLS)
+def test_a_clients_call_is_sent_exactly_again(page: Page, base: str, environment: dict[str, str], end: str) -> None:
+    key, path = environment["SIGHTGLASS_API_KEY"], f"/record/copied/v1/{end}"
+    made = page.request.post(f"{base}{path}", headers={"x-api-key": key}, data=CALLS[end])
+    first = made.headers["sightglass-trace"].rpartition("/")[2]
+    assert sent(page, base, first) == (path, CALLS[end])
+    panel = "Embedding" if end == "embeddings" else "Context"
+    again = traced(copied(page, base, first, "curl", panel), environment)
+    assert sent(page, base, again) == (path, CALLS[end])
+    run(environment, sys.executable, "-", text=copied(page, base, first, "Python", panel))
+    defaults = {"encoding_format": "float"} if end == "embeddings" else {}
+    assert sent(page, base, newest(page, base)) == (path, CALLS[end] | defaults)
 
 
 def test_a_setting_that_the_api_lacks_runs_the_saved_request(

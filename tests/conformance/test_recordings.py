@@ -38,9 +38,11 @@ def test_openai_python_records_its_turns(access: Access, site: Processes) -> Non
         response = client.responses.create(model=MODEL, input="Name a lake.", max_output_tokens=8)
         assert client.responses.retrieve(response.id).id == response.id
         assert MODEL in [each.id for each in client.models.list()]
+        messages += [{"role": "assistant", "content": "The Po."}, {"role": "user", "content": "And one more?"}]
+        client.chat.completions.create(model=MODEL, messages=messages, max_tokens=8)
     turns = turns_of(site, "openai")
     assert [(each["number"], each["surface"], each["status"]) for each in turns] == [
-        (number, "openai", "done") for number in (1, 2, 3)
+        (number, "openai", "done") for number in (1, 2, 3, 4)
     ]
     assert turns[0]["difference"] is None
     # The second turn goes on where the first one ended: its prompt is the first one's, and new messages.
@@ -49,9 +51,9 @@ def test_openai_python_records_its_turns(access: Access, site: Processes) -> Non
     assert grown["num_added"] == 2
     assert grown["num_common_tokens"] >= turns[0]["usage"]["uncached_input"]
     assert turns[1]["usage"]["cache_read"] > 0
-    other = turns[2]["difference"]
-    assert other["num_common_tokens"] < grown["num_common_tokens"]
-    assert other["differs_at"]["position"] == other["num_common_tokens"]
+    # Another conversation began meanwhile, with which neither is compared.
+    assert turns[2]["difference"] is None
+    assert turns[3]["difference"]["before"] == turns[1]["id"]
 
 
 def test_anthropic_python_records_its_turns(access: Access, site: Processes) -> None:

@@ -58,7 +58,7 @@ class RecordedTurn(RequestSummary):
     number: int
     """Its place in the recording, counted from 1."""
     difference: PromptDifference | None
-    """From the turn before, which had ended when this one began. Null: not known, or there is none."""
+    """From the turn before, whose messages this one goes on from. Null: not known, or there is none."""
 
 
 class Recording(RecordingItem):

@@ -26,6 +26,7 @@ from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.errors import not_found, user_id
 from webapp.gateway.page import built
 from webapp.gateway.structs import Query, Result
+from webapp.recordings.models import Recording
 from webapp.registry.models import RegisteredModel
 from webapp.registry.offered import EMBEDDING_MODEL, default_id, enabled, is_offered
 from webapp.requests import services
@@ -84,7 +85,10 @@ def _is_there(
     rerun_id: str | None = None,
     exhibit: str | None = None,
     group_id: int | None = None,
+    recording_id: int | None = None,
 ) -> bool:
+    if recording_id is not None:
+        return Recording.objects.filter(pk=recording_id, user_id=owner).exists()
     if group_id is not None:
         return owned_by(owner).filter(pk=group_id).exists()
     if exhibit is not None:

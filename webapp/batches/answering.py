@@ -8,16 +8,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from asgiref.sync import async_to_sync
 from django.db import DatabaseError, connection, transaction
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import AnyEvent
 from webapp.batches.bounds import MAX_STORED_BYTES, add_stored, stored_bytes
-from webapp.batches.form import Computed, form_of
+from webapp.batches.form import Embedding, form_of, passes_in_s
 from webapp.batches.models import MAX_ERROR_CHARS, Batch, Line
+from webapp.calls.embedding_call import EmbeddingCall
 from webapp.gateway.errors import ApiError
 from webapp.identifiers import new_request_id
-from webapp.lifecycle.without_request import Done, admit_work, bill_work, fail_work
+from webapp.lifecycle.start import Arrival, sent_call
+from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError
 from webapp.traces.store import load_frames
@@ -63,30 +66,32 @@ class Answering:
             logger.error("%s failed", line, exc_info=error)
         self._fail(line, new_request_id(), refusal or _INTERNAL)
 
-    def computed(self, line: Line, work: Computed) -> None:
-        """Compute a line whose request is not saved, with its bill. Raises ApiError, Refused, RedisError."""
-        call = Request(
-            user_id=self._batch.user_id,
-            key=self._batch.key,
-            surface=self._form.surface,
-            model=line.model,
-            accepted_unix_us=unix_us(),
+    def embed(self, line: Line, work: Embedding) -> None:
+        """Compute a line of texts, and end it in the transaction of its bill. Raises ApiError, Refused, RedisError."""
+        arrival = Arrival(
+            unix_us(),
+            self._form.surface,
+            api_key=self._batch.key,
             batch_id=self._batch.pk,
+            sent=sent_call(self._batch.endpoint, line.body.encode()),
         )
-        admit_work(call, work.num_tokens)
+        call = EmbeddingCall(work.texts, self._batch.user_id, arrival)
+        call.admit()
         try:
-            self._compute(line, work, call)
-        except BaseException:
-            fail_work(call)
+            found = async_to_sync(call.compute)()
+            line.num_input_tokens = found.num_tokens
+            answer = self._form.succeeded(line, call.request.pk, work.answer(found))
+            call.save(lambda: self._end_embedded(line, call.request, answer))
+        except (ApiError, Refused) as error:
+            if passes_in_s(self._form, error):
+                call.give_back()
+            else:
+                call.fail(error)
             raise
 
-    def _compute(self, line: Line, work: Computed, call: Request) -> None:
-        answer = work.compute()
-        done = Done(call, answer.num_tokens, unix_us() - call.accepted_unix_us)
-        with transaction.atomic():
-            line.num_input_tokens = answer.num_tokens
-            bill_work(done)
-            self._end(line, Line.Status.SUCCEEDED, self._form.succeeded(line, call.pk, answer.body))
+    def _end_embedded(self, line: Line, request: Request, answer: bytes) -> None:
+        _bill(line, [request])
+        self._end(line, Line.Status.SUCCEEDED, answer)
 
     def _take(self, line: Line, requests: Sequence[Request]) -> None:
         if line.num_tries < MAX_TRIES and all(request.error_code in _LOST for request in requests):

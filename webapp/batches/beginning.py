@@ -19,11 +19,10 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import unix_us
 from webapp.batches.answering import Answering
 from webapp.batches.batches import nudge
-from webapp.batches.form import Computed, form_of
+from webapp.batches.form import Embedding, form_of, passes_in_s
 from webapp.batches.models import Batch, Line
 from webapp.calls.call import begin
-from webapp.lifecycle.start import Arrival, QueueUnavailable
-from webapp.limits.refusal import Refused
+from webapp.lifecycle.start import Arrival, QueueUnavailable, sent_call
 from webapp.requests.models import Request
 from webapp.requests.workers import ready_workers
 
@@ -37,8 +36,6 @@ _TURN_S = 2.0
 """Time after which one batch lets the other work of its process have a turn."""
 _WAIT_S = 5
 """Time until a batch that had to wait is looked at again."""
-_WAIT_MOST_S = 60
-"""The longest wait for which a line stays: rates are of a minute."""
 _COMPUTING_S = 60
 """Time after which a line that a process computes is looked at again, as that process has ended."""
 
@@ -74,19 +71,10 @@ def _begin_or_end(batch: Batch, line: Line) -> None:
         _pause(batch, _WAIT_S)
         raise _Waits from None
     except Exception as error:
-        if wait_s := _passes_in_s(batch, error):
+        if wait_s := passes_in_s(form_of(batch.family), error):
             _pause(batch, wait_s)
             raise _Waits from None
         answering.error(line, error)
-
-
-def _passes_in_s(batch: Batch, error: Exception) -> int:
-    """Return the time after which the call may be let through. 0: waiting does not help, or not soon."""
-    if isinstance(error, Refused):
-        return error.retry_after_s if error.is_passing else 0
-    refusal = form_of(batch.family).refusal(error)
-    is_passing = refusal is not None and refusal.status == 429 and refusal.retry_after_s <= _WAIT_MOST_S
-    return refusal.retry_after_s if refusal is not None and is_passing else 0
 
 
 def _begin(batch: Batch, line: Line, answering: Answering) -> None:
@@ -94,11 +82,17 @@ def _begin(batch: Batch, line: Line, answering: Answering) -> None:
     if _num_free(batch) <= 0 or _is_busy(line.model):
         raise _Waits  # before the body is read again
     work = form_of(batch.family).work(batch, line.body.encode(), batch.key)
-    if isinstance(work, Computed):
-        _compute(batch, line, work, answering)
+    if isinstance(work, Embedding):
+        _embed(batch, line, work, answering)
         return
     _check_room(batch, work.call.model)
-    arrival = Arrival(unix_us(), form_of(batch.family).surface, api_key=batch.key, batch_id=batch.pk)
+    arrival = Arrival(
+        unix_us(),
+        form_of(batch.family).surface,
+        api_key=batch.key,
+        batch_id=batch.pk,
+        sent=sent_call(batch.endpoint, line.body.encode()),
+    )
 
     def save(requests: Sequence[Request]) -> None:
         _open(batch, line, requests)
@@ -141,11 +135,11 @@ def _close(line: Line) -> None:
     opened.update(status=Line.Status.WAITING, request_ids=[], num_tries=line.num_tries)
 
 
-def _compute(batch: Batch, line: Line, work: Computed, answering: Answering) -> None:
+def _embed(batch: Batch, line: Line, work: Embedding, answering: Answering) -> None:
     if _is_busy():
         raise _Waits
     with _alone(batch):
-        answering.computed(line, work)
+        answering.embed(line, work)
 
 
 @contextmanager

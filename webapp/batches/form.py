@@ -12,9 +12,14 @@ from django.utils.module_loading import import_string
 from inference.protocol.events import AnyEvent
 from webapp.batches.models import Batch, Line
 from webapp.calls.call import Call, PlainCall
+from webapp.calls.embedding_call import Embedded
 from webapp.gateway.errors import ApiError
 from webapp.keys.models import ApiKey
+from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
+
+_WAIT_MOST_S = 60
+"""The longest wait for which a line stays: rates are of a minute."""
 
 
 @dataclass(frozen=True)
@@ -27,21 +32,12 @@ class Work:
 
 
 @dataclass(frozen=True)
-class ComputedAnswer:
-    """An answer without a trace."""
+class Embedding:
+    """A line of texts to embed: this process computes it at once."""
 
-    body: Any
-    num_tokens: int
-
-
-@dataclass(frozen=True)
-class Computed:
-    """A line that no request answers: it is computed here, at once."""
-
-    num_tokens: int
-    """Estimated."""
-    compute: Callable[[], ComputedAnswer]
-    """Raises ApiError."""
+    texts: Sequence[str]
+    answer: Callable[[Embedded], Any]
+    """Writes the vectors in the family's form."""
 
 
 class Form(Protocol):
@@ -51,7 +47,7 @@ class Form(Protocol):
     has_files: bool
     """Its results are files, which its clients list."""
 
-    def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Computed:
+    def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Embedding:
         """Read a line as its live call would. Raises what that raises."""
 
     def answer(
@@ -76,3 +72,12 @@ def form_of(family: str) -> Form:
     """Return a family's form. The setting names where it is, as a batch runs below the families' own packages."""
     forms: Mapping[str, Form] = import_string(settings.BATCH_FORMS)
     return forms[family]
+
+
+def passes_in_s(form: Form, error: Exception) -> int:
+    """Return the time after which a refused call may be let through. 0: waiting does not help, or not soon."""
+    if isinstance(error, Refused):
+        return error.retry_after_s if error.is_passing else 0
+    refusal = form.refusal(error)
+    is_passing = refusal is not None and refusal.status == 429 and refusal.retry_after_s <= _WAIT_MOST_S
+    return refusal.retry_after_s if refusal is not None and is_passing else 0

@@ -51,7 +51,6 @@ class Body:
     kind: Kind
     is_certain: bool
     """False: a body of this shape may also be of the other family."""
-    repeated: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,11 @@ def recognised(text: str) -> Body | WholeAnswer | StreamedAnswer:
     if _STREAM_LINE.match(text):
         stream = read_stream(text.lstrip())
         return StreamedAnswer(_kind_of_stream(stream.events), stream)
-    parsed = parse(text)
-    if not isinstance(parsed.value, dict):
+    value = parse(text)
+    if not isinstance(value, dict):
         raise Unknown("The text is JSON, but no object in braces. Paste the whole body.")
-    kind = _kind_of_answer(parsed.value)
-    return _body(parsed.value, parsed.repeated) if kind is None else WholeAnswer(kind, parsed.value)
+    kind = _kind_of_answer(value)
+    return _body(value) if kind is None else WholeAnswer(kind, value)
 
 
 def _kind_of_answer(value: Mapping[str, Any]) -> Kind | None:
@@ -107,15 +106,15 @@ def _kind_of_stream(events: tuple[Event, ...]) -> Kind:
     raise Unknown("The stream has no event of an answer of OpenAI's or Anthropic's APIs.")
 
 
-def _body(value: Mapping[str, Any], repeated: tuple[str, ...]) -> Body:
+def _body(value: Mapping[str, Any]) -> Body:
     if "messages" in value:
         is_chat, is_messages = _looks_like_chat(value), _looks_like_messages(value)
         kind: Kind = "messages" if is_messages and not is_chat else "chat"
-        return Body(kind, is_chat != is_messages, repeated)
+        return Body(kind, is_chat != is_messages)
     if "prompt" in value:
-        return Body("completions", is_certain=True, repeated=repeated)
+        return Body("completions", is_certain=True)
     if "input" in value or "previous_response_id" in value:
-        return Body("responses", is_certain=True, repeated=repeated)
+        return Body("responses", is_certain=True)
     raise Unknown("The object has none of messages, prompt and input, so that it is no request's body.")
 
 

@@ -47,8 +47,8 @@ def prefix_of(segments: Sequence[Segment], num_tokens: int, block_size: int) -> 
         if each.breakpoint in ("5m", "1h")
     )
     num_reusable = whole(max(0, num_tokens - 1), block_size)
-    again = Usage(uncached_input=num_tokens - num_reusable, cache_read=num_reusable)
-    return BroughtPrefix(block_size, marks, num_reusable, _first(marks, num_tokens, block_size), again)
+    first, again = (usage_of(marks, num_tokens, block_size, num_cached) for num_cached in (0, num_reusable))
+    return BroughtPrefix(block_size, marks, num_reusable, first, again)
 
 
 def whole(num_tokens: int, block_size: int) -> int:
@@ -56,12 +56,18 @@ def whole(num_tokens: int, block_size: int) -> int:
     return num_tokens // block_size * block_size
 
 
-def _first(marks: Sequence[BroughtMark], num_tokens: int, block_size: int) -> Usage:
-    """A block is written for the longest time of the breakpoints behind it."""
+def usage_of(marks: Sequence[BroughtMark], num_tokens: int, block_size: int, num_cached: int) -> Usage:
+    """The prompt's tokens by kind, where so many of its first ones are in the cache, in whole blocks.
+
+    A block that is not there is written for the longest time of the breakpoints behind it.
+    """
     cache_marks = [CacheMark(num_tokens=each.num_tokens, ttl=each.ttl) for each in marks]
     written: Counter[str] = Counter()
-    for end in range(block_size, max((each.num_kept for each in marks), default=0) + 1, block_size):
+    for end in range(num_cached + block_size, max((each.num_kept for each in marks), default=0) + 1, block_size):
         written[ttl_before(cache_marks, end)] += block_size
     return Usage(
-        uncached_input=num_tokens - written.total(), cache_write_5m=written["5m"], cache_write_1h=written["1h"]
+        uncached_input=num_tokens - num_cached - written.total(),
+        cache_read=num_cached,
+        cache_write_5m=written["5m"],
+        cache_write_1h=written["1h"],
     )

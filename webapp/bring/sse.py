@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webapp.bring.json_text import Malformed, parse
+from webapp.gateway.json_faults import fault_in
 
 DONE = "[DONE]"
 _LINE = re.compile(r"\r\n|\r|\n")
@@ -46,14 +47,14 @@ def read_stream(text: str) -> Stream:
         if value is None and number == len(found) and not is_whole:
             return Stream(tuple(events), has_done, is_torn=True)
         if value is None:
-            raise Malformed(f"the data of event {number} is no JSON object: {data[:80]!r}")
+            raise Malformed(f"the data of event {number} is no JSON object: {fault_in(data) or 'it is no object'}")
         events.append(Event(name, value))
     return Stream(tuple(events), has_done, is_torn=False)
 
 
 def _value(data: str) -> Mapping[str, Any] | None:
     try:
-        value = parse(data).value
+        value = parse(data)
     except Malformed:
         return None
     return value if isinstance(value, dict) else None

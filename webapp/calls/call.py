@@ -120,4 +120,9 @@ def _request(
 
 def _title(messages: Messages) -> str:
     said = [each.content for each in messages if each.role == "user" and not is_result(each.content)]
-    return " ".join((said or [""])[-1].split())[:_TITLE_CHARS]
+    return title_of((said or [""])[-1])
+
+
+def title_of(text: str) -> str:
+    """Return the beginning of a text, in one line."""
+    return " ".join(text.split())[:_TITLE_CHARS]

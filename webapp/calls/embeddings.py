@@ -1,4 +1,4 @@
-"""Embeddings of texts by the bundled model. Knows nothing of a family's forms.
+"""Computes vectors of texts by the bundled model. Knows nothing of requests.
 
 One thread of the process computes, a few texts at a time. So long lists take turns with short ones, and the other
 cores are the engine's.
@@ -7,6 +7,7 @@ cores are the engine's.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,11 +41,12 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
-class Embedded:
+class Computed:
     """The vectors of a call's texts, in their order."""
 
     vectors: Floats
-    num_tokens: int
+    computed_us: int
+    """Time in which the thread computed them."""
 
 
 class Embedder:
@@ -64,20 +66,24 @@ class Embedder:
         """Tokens of all calls that are not answered yet."""
         return self._waiting.total()
 
-    async def embed(self, texts: Sequence[str], user_id: int) -> Embedded:
-        """Raises ApiError, which names a text that is too long."""
+    async def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return each text's tokens. Raises ApiError, which names a text with too many characters."""
         _check_chars(texts)
-        ids = [each for some in _few(texts) for each in await self._run(self._ids, some)]
+        return [each for some in _few(texts) for each in await self._run(self._ids, some)]
+
+    async def compute(self, ids: Sequence[list[int]], user_id: int) -> Computed:
+        """Raises ApiError, which names a text with too many tokens."""
         num_tokens = _checked(ids)
         with self._lock:
             self._check_room(num_tokens, user_id)
             self._waiting[user_id] += num_tokens
         try:
-            return Embedded(await self._vectors(ids), num_tokens)
+            parts = [await self._run(self._vectors, some) for some in _few(ids)]
         finally:
             with self._lock:
                 self._waiting[user_id] -= num_tokens
                 self._waiting += Counter()  # forgets users without any
+        return Computed(np.concatenate([part.vectors for part in parts]), sum(part.computed_us for part in parts))
 
     def _check_room(self, num_tokens: int, user_id: int) -> None:
         of_one, of_all = self._waiting[user_id] + num_tokens, self.num_waiting + num_tokens
@@ -85,8 +91,10 @@ class Embedder:
             message = "Too many texts wait to be embedded. Try again in a few seconds."
             raise ApiError(429, "too_many_requests", message, retry_after_s=5)
 
-    async def _vectors(self, ids: list[list[int]]) -> Floats:
-        return np.concatenate([await self._run(self._model.embed_ids, some) for some in _few(ids)])
+    def _vectors(self, ids: Sequence[list[int]]) -> Computed:
+        start_ns = time.perf_counter_ns()
+        vectors = self._model.embed_ids(ids)
+        return Computed(vectors, (time.perf_counter_ns() - start_ns) // 1000)
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         return [self._model.ids(text) for text in texts]

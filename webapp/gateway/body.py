@@ -15,6 +15,7 @@ from django.http.multipartparser import MultiPartParserError
 from inference.protocol.events import ClientTiming, ServerInterval
 from inference.protocol.request import MAX_MESSAGE_BYTES
 from webapp.gateway.errors import ApiError
+from webapp.gateway.json_faults import fault_in, has_repeated_name, repeated_name
 
 if TYPE_CHECKING:
     Upload = UploadedFile[bytes]
@@ -69,25 +70,29 @@ def decode_body(data: bytes, kind: type[Input], most_bytes: int = MAX_BODY_BYTES
     if len(data) > most_bytes:
         raise ApiError(413, "too_large", f"The request has more than {most_bytes >> 20} MiB. Shorten the message.")
     try:
-        return msgspec.json.decode(data or b"{}", type=kind)
+        body = msgspec.json.decode(data or b"{}", type=kind)
+        is_ambiguous = len(data) <= MAX_BODY_BYTES and has_repeated_name(data)
     except msgspec.ValidationError as error:
         raise ApiError(400, "invalid", *in_words(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ApiError(400, "invalid_json", _broken(data, error)) from None
     except RecursionError:
         raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
+    if is_ambiguous:
+        message = f"The body is ambiguous JSON: {repeated_name(data)}. Send each name once."
+        raise ApiError(400, "invalid_json", message)
+    return body
 
 
 def _broken(data: bytes, error: msgspec.DecodeError | UnicodeDecodeError) -> str:
-    """Return why the bytes are no JSON. The decoder counts a wrong byte from the start of its string."""
+    """Return why the bytes are no JSON."""
     try:
-        data.decode()
+        text = data.decode()
     except UnicodeDecodeError as wrong:
         return f"The body is not UTF-8 text: byte {wrong.start:,} is wrong. Send valid Unicode."
     if _HALF_PAIR.search(data):
         return "The body is not valid JSON: it has \\u escapes of half a surrogate pair. Send valid Unicode."
-    why = str(error).removeprefix("JSON is malformed: ")
-    return f"The body is not valid JSON: {why[:1].lower()}{why[1:]}. Send an object in braces."
+    return f"The body is not valid JSON: {fault_in(text) or str(error).lower()}. Send an object in braces."
 
 
 def read_query(request: HttpRequest, kind: type[Input]) -> Input:

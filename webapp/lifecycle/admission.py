@@ -77,16 +77,21 @@ def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bo
     return limits
 
 
-def admit_without_row(request: Request, num_tokens: int) -> None:
-    """Take one request and its input from the rates, for work whose request is not saved: an embedding.
+def admit_at_once(request: Request, charge: Charge) -> Limits:
+    """Admit work that this process computes at once; return the state of the limits before it.
 
     The budgets must have room for it, and nothing of them is reserved. Raises Refused, RedisError.
     """
-    charge = Charge(num_tokens, num_tokens, 0, request.batch_id is not None)
     room = room_of(request.user_id, request.model, request.key_id)
     room.check()
     room.check_budgets([charge])
-    take_rates([request], [charge])
+    (rates,) = take_rates([request], [charge])
+    return (*room.limits(0, [charge]), *rates)
+
+
+def check_budgets(request: Request, charge: Charge) -> None:
+    """Raises Refused where work costs more than is left. Call it in the transaction that posts its bill."""
+    _room(request.user_id, request.model, request.key_id).check_budgets([charge])
 
 
 def admit_some(requests: Sequence[Request], charges: Sequence[Charge]) -> list[Limits]:

@@ -12,13 +12,16 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from inference.logs.request import name_request
-from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
+from inference.protocol.events import AnyEvent, ClientTiming, GatewayChecked, Limit, RequestAccepted, SentCall, Surface
 from inference.protocol.request import SamplingParams
 from webapp.keys.models import ApiKey
 from webapp.lifecycle import dispatch
 from webapp.limits.taking import give_back
 from webapp.requests import services
 from webapp.requests.models import Request
+
+MAX_KEPT_BYTES = 1 << 18
+"""Of a body that a trace keeps."""
 
 
 class QueueUnavailable(Exception):
@@ -40,8 +43,15 @@ class Arrival:
     """The key with which the request came; None: it came with a sign-in."""
     batch_id: str | None = None
     """The batch of which the request answers a line."""
+    sent: SentCall | None = None
+    """The call as its client wrote it; None: there is none to keep."""
     recording: str | None = None
     """The name of the recording that it joins; None: its address names none."""
+
+
+def sent_call(path: str, body: bytes) -> SentCall | None:
+    """Return a call that was read, to be kept with the trace; None: it is too long for that."""
+    return SentCall(path=path, body=body.decode()) if len(body) <= MAX_KEPT_BYTES else None
 
 
 def start(
@@ -56,6 +66,24 @@ def start(
     Raises QueueUnavailable; the caller then takes the request back.
     """
     name_request(request.pk)
+    events = opening(request, params, arrival, limits, replay_of)
+    try:
+        services.event_log().append(request.id, events, request.attempt)
+        dispatch.queue_preparation(request)
+    except Fenced:
+        return  # the watchdog was quicker to begin it, or it was ended
+    except (OperationalError, RedisError, OSError) as error:
+        raise QueueUnavailable(str(error)) from error
+
+
+def opening(
+    request: Request,
+    params: SamplingParams,
+    arrival: Arrival,
+    limits: tuple[Limit, ...],
+    replay_of: str | None = None,
+) -> list[AnyEvent]:
+    """The first events of an admitted request."""
     clock = RequestClock(request.accepted_unix_us)
     accepted = RequestAccepted(
         at=0,
@@ -69,6 +97,7 @@ def start(
         tls_version=arrival.tls_version,
         received_at=arrival.received_unix_us - request.accepted_unix_us,
         replay_of=replay_of,
+        sent=arrival.sent,
     )
     checked = GatewayChecked(
         at=clock.at(),
@@ -76,13 +105,7 @@ def start(
         limits=limits,
         duration_us=clock.at() - accepted.received_at,
     )
-    try:
-        services.event_log().append(request.id, [accepted, checked], request.attempt)
-        dispatch.queue_preparation(request)
-    except Fenced:
-        return  # the watchdog was quicker to begin it, or it was ended
-    except (OperationalError, RedisError, OSError) as error:
-        raise QueueUnavailable(str(error)) from error
+    return [accepted, checked]
 
 
 def take_back(request: Request) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from django.db.models import Q
 from msgspec.structs import replace
 
 from inference.protocol.events import AnyEvent, ContextCompared, Frame, PromptTokenized, first
 from webapp.context.compare import compare
+from webapp.recordings.before import goes_on_from
 from webapp.recordings.models import Turn
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError, decode_turn
@@ -17,6 +17,9 @@ from webapp.traces.models import Trace
 from webapp.traces.previous_turn import without_texts
 
 logger = logging.getLogger(__name__)
+
+_MOST_LOOKED_AT = 50
+"""Turns of a recording, the newest first. A program rarely works on more conversations at once."""
 
 
 class TurnBeforeGone(Exception):
@@ -64,15 +67,28 @@ def _events(frames: Iterable[Frame]) -> list[AnyEvent]:
 
 
 def _trace_before(request_id: str) -> Trace | None:
-    """The trace of the newest request of its conversation, or recording, that had ended before this one was created."""
-    is_one_of_many = Q(message__isnull=False) | Q(turn__isnull=False)
-    request = Request.objects.filter(is_one_of_many, pk=request_id).defer("input").first()
+    """The trace of the request before, which had ended when this one was created; None: it is the first, or of no chat.
+
+    Of a conversation it is the newest one. Of a recording it is the one that this one goes on from.
+    """
+    is_recorded = Turn.objects.filter(pk=request_id).exists()
+    if is_recorded:
+        return _trace_of(_recorded_before(Request.objects.get(pk=request_id)))
+    request = Request.objects.filter(message__isnull=False, pk=request_id).defer("input").first()
     if request is None:
         return None
-    of_recording = Q(request__turn__recording__turns=request_id)
-    of_conversation = Q(request__message__conversation__messages__request=request)
-    is_recorded = Turn.objects.filter(pk=request_id).exists()
-    earlier = Trace.objects.filter(
-        of_recording if is_recorded else of_conversation, request__finished_at__lt=request.created_at
-    )
+    of_conversation = Trace.objects.filter(request__message__conversation__messages__request=request)
+    earlier = of_conversation.filter(request__finished_at__lt=request.created_at)
     return earlier.order_by("-request__accepted_unix_us").first()
+
+
+def _recorded_before(request: Request) -> str | None:
+    earlier = Request.objects.filter(
+        turn__recording__turns=request.pk, finished_at__lt=request.created_at, trace__isnull=False
+    )
+    newest = earlier.order_by("-accepted_unix_us").only("input")[:_MOST_LOOKED_AT]
+    return goes_on_from(request.input.messages, ((each.pk, each.input.messages) for each in newest))
+
+
+def _trace_of(request_id: str | None) -> Trace | None:
+    return None if request_id is None else Trace.objects.filter(pk=request_id).first()

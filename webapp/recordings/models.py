@@ -32,7 +32,7 @@ class Turn(models.Model):
     request = models.OneToOneField(Request, on_delete=models.CASCADE, primary_key=True, related_name="turn")
     recording = models.ForeignKey(Recording, on_delete=models.CASCADE, related_name="turns")
     difference = models.JSONField(null=True)
-    """The prompt's difference from the turn before; null: it is not known, or there is no turn before."""
+    """The prompt's difference from the turn before; null: it is not known, or it goes on from none."""
 
     def __str__(self) -> str:
         return str(self.request_id)

@@ -14,7 +14,7 @@ Messages = tuple[SourceMessage, ...]
 
 
 class NoInput(msgspec.Struct, frozen=True, tag_field="kind", tag="none"):
-    """An imported request, or a request whose trace was deleted."""
+    """An imported request, an embedding, or a request whose trace was deleted."""
 
     messages: Messages = ()
 

@@ -13,6 +13,7 @@ from inference.protocol.events import (
     AnyEvent,
     BillPosted,
     ContextAssembled,
+    EmbeddingComputed,
     Frame,
     GenerationFinished,
     GenerationInterrupted,
@@ -21,6 +22,7 @@ from inference.protocol.events import (
     GenerationStarted,
     RequestCancelled,
     RequestFailed,
+    RequestFinished,
     SafetyChecked,
     TextReleased,
     TokenProposed,
@@ -45,11 +47,11 @@ class Outcome:
     text: str
     """The texts of all generations."""
     usage: Usage
-    """The sum over the generations that have finished."""
+    """The sum over the generations that have finished. Of an embedding: its tokens."""
     is_cache_known: bool | None
     """False: a remote back end did not report its cache. None: no generation has finished."""
     finish_reason: FinishReason | None
-    """That of the last generation; None: it has not finished."""
+    """That of the last generation, or of a request without any; None: it has not finished."""
     generation_failure: Failure | None
     """The failure with which the last generation finished."""
     queue_us: int | None
@@ -89,9 +91,9 @@ def fold(frames: Sequence[Frame]) -> Outcome:
     return Outcome(
         generations=generations,
         text="".join(generation.text for generation in generations),
-        usage=total(event.usage for event in finished),
+        usage=total([*(event.usage for event in finished), *_embedded(events)]),
         is_cache_known=all(event.is_cache_known for event in finished) if finished else None,
-        finish_reason=generations[-1].finish_reason,
+        finish_reason=generations[-1].finish_reason or _finish_reason(events),
         generation_failure=_failure(generations[-1].finished),
         queue_us=_queue_us(events),
         worker=started[-1].worker if started else None,
@@ -175,6 +177,15 @@ def _layers(events: Iterable[AnyEvent]) -> dict[str, str]:
         if isinstance(event, SafetyChecked):
             worst[event.layer] = max(worst.get(event.layer, "allow"), event.verdict, key=VERDICTS.index)
     return worst
+
+
+def _embedded(events: Iterable[AnyEvent]) -> Iterator[Usage]:
+    return (Usage(uncached_input=event.num_tokens) for event in events if isinstance(event, EmbeddingComputed))
+
+
+def _finish_reason(events: Iterable[AnyEvent]) -> FinishReason | None:
+    finished = _last(events, RequestFinished)
+    return None if finished is None else finished.finish_reason
 
 
 def _failure(finished: GenerationFinished | None) -> Failure | None:

@@ -2,7 +2,7 @@
 import type { Component } from "svelte";
 import type { RequestTrace } from "../state/request/request-trace.svelte";
 import type { StageId } from "../trace/stages";
-import type { TraceView } from "../trace/view";
+import { isEmbedding, type TraceView } from "../trace/view";
 
 /** A panel's properties; each panel uses those it needs. */
 export interface PanelProps {
@@ -30,16 +30,39 @@ export interface Panel {
   hasContent?: (view: TraceView) => boolean;
 }
 
+const isGenerated = (view: TraceView) => !isEmbedding(view);
+
 export const PANELS = [
-  { name: "Journey", group: "Story", load: () => import("./journey/JourneyPanel.svelte") },
-  { name: "Overview", group: "Story", load: () => import("./overview/OverviewPanel.svelte") },
+  {
+    name: "Journey",
+    group: "Story",
+    load: () => import("./journey/JourneyPanel.svelte"),
+    hasContent: isGenerated,
+  },
+  {
+    name: "Overview",
+    group: "Story",
+    load: () => import("./overview/OverviewPanel.svelte"),
+    hasContent: isGenerated,
+  },
   {
     name: "Context",
     group: "Prompt",
     load: () => import("./context/ContextPanel.svelte"),
     hasContent: (view) => view.context !== null,
   },
-  { name: "Tokens", group: "Prompt", load: () => import("./tokens/TokensPanel.svelte") },
+  {
+    name: "Embedding",
+    group: "Prompt",
+    load: () => import("./embedding/EmbeddingPanel.svelte"),
+    hasContent: isEmbedding,
+  },
+  {
+    name: "Tokens",
+    group: "Prompt",
+    load: () => import("./tokens/TokensPanel.svelte"),
+    hasContent: isGenerated,
+  },
   {
     name: "Safety",
     group: "Prompt",
@@ -58,7 +81,13 @@ export const PANELS = [
     load: () => import("./sampling/SamplingPanel.svelte"),
     hasContent: (view) => view.tokens.length > 0,
   },
-  { name: "Layers", group: "Model", load: () => import("./layers/LayersPanel.svelte"), needsServer: true },
+  {
+    name: "Layers",
+    group: "Model",
+    load: () => import("./layers/LayersPanel.svelte"),
+    needsServer: true,
+    hasContent: isGenerated,
+  },
   {
     name: "Cache",
     group: "Model",
@@ -104,6 +133,9 @@ export type PanelName = (typeof PANELS)[number]["name"];
 
 /** The default panel. */
 export const FIRST_PANEL: PanelName = "Journey";
+
+/** The panel in place of those that tell of an answer. */
+export const OF_EMBEDDING: PanelName = "Embedding";
 
 /** The panel that shows a stage best. */
 export const PANEL_OF: Record<StageId, PanelName> = {

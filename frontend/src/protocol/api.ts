@@ -208,8 +208,6 @@ export interface BroughtBody {
   kind: "chat" | "completions" | "messages" | "responses";
   /** False: a body of this shape may be of the other family too. */
   is_certain: boolean;
-  /** Names that an object has twice. The last value counts. */
-  repeated: string[];
   named_model: string;
   /** The model here, by whose template and tokenizer it is read. */
   model: string;
@@ -264,6 +262,8 @@ export interface BroughtDifference {
   num_common: number;
   /** The same in whole blocks; null: the size of a block is not known. */
   num_reusable: number | null;
+  /** The prompt's tokens by kind while the one before is still in the cache; null in the same case. */
+  usage: Usage | null;
   /** Index of the part with the first token that differs; null: the prompt is a beginning of the one before. */
   part: number | null;
   /** The first tokens that differ, as text. */
@@ -1841,7 +1841,7 @@ export interface RecordedTurn {
   imported_at: string | null;
   /** Its place in the recording, counted from 1. */
   number: number;
-  /** From the turn before, which had ended when this one began. Null: not known, or there is none. */
+  /** From the turn before, whose messages this one goes on from. Null: not known, or there is none. */
   difference: PromptDifference | null;
 }
 

@@ -2,7 +2,7 @@
 
 export const PROTOCOL_VERSION = 2;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | EmbeddingTokenized | EmbeddingComputed | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** The other sequences in this request's steps, from this step until the next such event. The event counts sequences alone. It records neither which requests they are nor their tokens. */
 export interface BatchComposed {
@@ -226,13 +226,52 @@ export interface Dropped {
   text: string;
 }
 
+/** One text that a call embeds. */
+export interface EmbeddedText {
+  text: string;
+  /** Its tokens, with the two that mark its ends. */
+  num_tokens: number;
+}
+
+/** The model made one vector of each text. The vectors are in the answer alone. */
+export interface EmbeddingComputed {
+  type: "embedding.computed";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  model: string;
+  /** Version of the package with the model's weights. */
+  version: string;
+  device: string;
+  num_texts: number;
+  num_tokens: number;
+  /** Numbers in each vector. */
+  num_dimensions: number;
+  /** Time in which the model computed. */
+  computed_us: number;
+  /** From the tokens to the last vector. It is longer than computed_us where other calls had turns between. */
+  duration_us: number;
+}
+
+/** The texts became tokens of the embedding model. */
+export interface EmbeddingTokenized {
+  type: "embedding.tokenized";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** In the call's order. */
+  texts: EmbeddedText[];
+  /** Tokens of all texts. */
+  num_tokens: number;
+  /** With the time in which other calls had the thread. */
+  duration_us: number;
+}
+
 /** The unit of the wire and of the log: the events of one append. */
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. */
   seq: number;
   /** The frame's id: the seq of its last event, and a digest of the log up to there. A saved trace has none, as it never changes: there the last seq is enough. */
   id?: string;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | EmbeddingTokenized | EmbeddingComputed | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** The request's owner and the limits that the gateway checked. */
@@ -263,7 +302,7 @@ export interface GenerationFinished {
   /** With `error`: the cause. */
   message: string;
   /** With `error`: the cause, for programs. None: not recorded. */
-  code: "blocked" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "messages_refused" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost" | null;
+  code: "blocked" | "budget_used_up" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "messages_refused" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost" | null;
   /** False: a server elsewhere does not report its cached tokens, so all input counts as uncached. */
   is_cache_known: boolean;
 }
@@ -756,6 +795,8 @@ export interface RequestAccepted {
   received_at: number;
   /** The saved request that this one runs again, with the same prompt. None: this is no rerun. */
   replay_of: string | null;
+  /** The client's call. None: the page sent the message, or the body is too long to be kept with the trace. */
+  sent: SentCall | null;
 }
 
 /** A user, an operator or the worker stopped the request. The generation ends within one engine step. */
@@ -906,6 +947,14 @@ export interface SegmentChange {
   num_tokens: number;
   /** Beginning of the segment's text in the request before, at most 200 characters; never in a trace. */
   text: string;
+}
+
+/** The call of an API client, as it was sent. */
+export interface SentCall {
+  /** The address below the site's. */
+  path: string;
+  /** JSON, as the client wrote it. */
+  body: string;
 }
 
 /** One entry of a Server-Timing header. */
@@ -1180,11 +1229,12 @@ export const REPETITION_CYCLES = 3;
 export const REPETITION_TOKENS = 72;
 export const LONGEST_CYCLE = 256;
 
-export type FailureCode = "blocked" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "messages_refused" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
+export type FailureCode = "blocked" | "budget_used_up" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "messages_refused" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
 
 /** The title of each failure. */
 export const FAILURES: Record<FailureCode, string> = {
   blocked: "Blocked by the safety policy: the message did not reach the model",
+  budget_used_up: "A budget has no room for the request",
   cancelled: "The request was stopped before it reached the model",
   ended_workers: "The workers that computed this request ended",
   grammar_too_complex: "The form that was asked for is too complex",
@@ -1235,6 +1285,8 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "request.observed": {"lane": "browser", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "gateway.checked": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "gateway", "replay_ms": 900},
   "safety.checked": {"lane": "safety", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 1000},
+  "embedding.tokenized": {"lane": "tokens", "is_mark": false, "label": "{num_tokens|token}", "meaning": "The embedding model reads each text alone.", "scene": null, "replay_ms": 600},
+  "embedding.computed": {"lane": "prefill", "is_mark": false, "label": "{num_texts|vector} of {num_dimensions} numbers", "meaning": "The model reads each text once, and the mean over its tokens is the vector.", "scene": null, "replay_ms": 800},
   "context.assembled": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": "context", "replay_ms": 2200},
   "context.compared": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "prompt.tokenized": {"lane": "tokens", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 2400},

@@ -31,6 +31,10 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       return { ...next, client: event.client };
     case "gateway.checked":
       return { ...next, gateway: event };
+    case "embedding.tokenized":
+      return { ...next, embeddedTexts: event };
+    case "embedding.computed":
+      return { ...next, embedding: event };
     case "context.compared":
       return replaced(next, next.generations[0]!, { ...next.generations[0]!, compared: event });
     case "bill.posted":

@@ -19,7 +19,8 @@ export function outcomeOf(view: TraceView): Outcome {
 
 /** The reason that a request which is over has no bill. */
 export function noBill(view: TraceView): string {
-  const hasComputed = allTokens(view).length > 0 || atLastGeneration(view).generation !== null;
+  const { generation } = atLastGeneration(view);
+  const hasComputed = allTokens(view).length > 0 || generation !== null || view.embedding !== null;
   return hasComputed && outcomeOf(view) === "failed"
     ? "The answer failed, so there is nothing to pay."
     : "The model computed nothing, so there is nothing to pay.";

@@ -3,6 +3,8 @@ import type {
   AnyEvent,
   BillPosted,
   ClientTiming,
+  EmbeddingComputed,
+  EmbeddingTokenized,
   GatewayChecked,
   RequestAccepted,
   RequestFailed,
@@ -36,6 +38,9 @@ export interface RequestFacts {
   accepted: RequestAccepted | null;
   gateway: GatewayChecked | null;
   inputCheck: SafetyChecked | null;
+  /** The texts of an embedding; null: this is none, or it failed before they were tokens. */
+  embeddedTexts: EmbeddingTokenized | null;
+  embedding: EmbeddingComputed | null;
   /** In order; at least one, which may be empty. */
   generations: Generation[];
   /** Step mode: the token that waits to be chosen. */
@@ -66,6 +71,8 @@ export function emptyView(): TraceView {
     accepted: null,
     gateway: null,
     inputCheck: null,
+    embeddedTexts: null,
+    embedding: null,
     generations: [generation],
     proposed: null,
     proposedAt: null,
@@ -114,8 +121,17 @@ export function answerText({ generations }: TraceView): string {
   return generations.map(({ text }) => text).join("");
 }
 
-/** The sum over the generations that have finished; null: none has. */
-export function usageOf({ generations }: TraceView): Usage | null {
+const NO_USAGE: Usage = {
+  uncached_input: 0,
+  cache_read: 0,
+  cache_write_5m: 0,
+  cache_write_1h: 0,
+  output: 0,
+};
+
+/** The sum over the generations that have finished; null: none has. Of an embedding: its tokens. */
+export function usageOf({ generations, embedding }: TraceView): Usage | null {
+  if (embedding) return { ...NO_USAGE, uncached_input: embedding.num_tokens };
   const found = generations.flatMap(({ generation }) => (generation ? [generation.usage] : []));
   const [first, ...rest] = found;
   if (!first) return null;
@@ -123,6 +139,16 @@ export function usageOf({ generations }: TraceView): Usage | null {
     const names = Object.keys(sum) as (keyof Usage)[];
     return Object.fromEntries(names.map((name) => [name, sum[name] + usage[name]])) as unknown as Usage;
   }, first);
+}
+
+/** True: the request embeds texts, and the model generates nothing. */
+export function isEmbedding(view: TraceView): boolean {
+  return view.embeddedTexts !== null;
+}
+
+/** True: a program sent it. It belongs to no chat, and only a recording compares it with another. */
+export function isOfProgram({ accepted }: TraceView): boolean {
+  return accepted?.surface === "openai" || accepted?.surface === "anthropic";
 }
 
 export function isOver(view: TraceView): boolean {

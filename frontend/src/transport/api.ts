@@ -146,7 +146,7 @@ async function savedTrace(
   if (!response) return null;
   // A refusal's body is read too: the browser counts a request as running until it is.
   const content = new Uint8Array(await response.arrayBuffer());
-  if (!response.ok) return null;
+  if (!response.ok || response.status === 204) return null;
   const observed = response.headers.get("Sightglass-Observed");
   return { content, observed: observed ? (JSON.parse(observed) as RequestObserved) : null };
 }

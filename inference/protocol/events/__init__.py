@@ -27,6 +27,7 @@ from inference.protocol.events.context import (
     SegmentKind,
 )
 from inference.protocol.events.draft import DraftSource, DraftVerified
+from inference.protocol.events.embedding import EmbeddedText, EmbeddingComputed, EmbeddingTokenized
 from inference.protocol.events.gateway import GatewayChecked, Limit
 from inference.protocol.events.generation import (
     CacheShape,
@@ -57,6 +58,7 @@ from inference.protocol.events.request import (
     RequestFailed,
     RequestFinished,
     RequestObserved,
+    SentCall,
     ServerInterval,
     Surface,
 )
@@ -83,6 +85,9 @@ __all__ = [
     "DraftSource",
     "DraftVerified",
     "Dropped",
+    "EmbeddedText",
+    "EmbeddingComputed",
+    "EmbeddingTokenized",
     "Event",
     "Frame",
     "GatewayChecked",
@@ -116,6 +121,7 @@ __all__ = [
     "Segment",
     "SegmentChange",
     "SegmentKind",
+    "SentCall",
     "ServerInterval",
     "Surface",
     "TextReleased",
@@ -136,6 +142,8 @@ AnyEvent = (
     | RequestObserved
     | GatewayChecked
     | SafetyChecked
+    | EmbeddingTokenized
+    | EmbeddingComputed
     | ContextAssembled
     | ContextCompared
     | PromptTokenized

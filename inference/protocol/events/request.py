@@ -60,6 +60,15 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     )
 
 
+class SentCall(Value, frozen=True, kw_only=True):
+    """The call of an API client, as it was sent."""
+
+    path: str
+    """The address below the site's."""
+    body: str
+    """JSON, as the client wrote it."""
+
+
 Surface = Literal["chat", "anthropic", "openai", "replay", "check"]
 
 
@@ -85,6 +94,8 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     """When the first byte of the request reached the application (at most 0: before acceptance)."""
     replay_of: str | None = None
     """The saved request that this one runs again, with the same prompt. None: this is no rerun."""
+    sent: SentCall | None = None
+    """The client's call. None: the page sent the message, or the body is too long to be kept with the trace."""
 
     unredacted: ClassVar = "request_id surface model accepted_unix_us client tls_version http_version received_at"
     shown: ClassVar = Shown(lane="gateway", scene="gateway", replay_ms=1200)

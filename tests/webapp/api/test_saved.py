@@ -9,6 +9,7 @@ import pytest
 import zstandard
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from benchmarks.synthetic_trace import frames
 from webapp.requests.models import Request
@@ -60,7 +61,14 @@ def test_a_deleted_or_damaged_one_is_said_to_be_so(address: str) -> None:
     answer = client_of("alice").get(address)
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "trace_unreadable")
     Trace.objects.all().delete()
+    Request.objects.update(finished_at=timezone.now())
     assert client_of("alice").get(address).status_code == 404
+
+
+def test_of_an_open_request_there_is_none_yet(address: str) -> None:
+    Trace.objects.all().delete()
+    answer = client_of("alice").get(address)
+    assert (answer.status_code, answer.content) == (204, b"")
 
 
 def test_one_of_another_version_is_not_called_damaged(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

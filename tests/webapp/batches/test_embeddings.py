@@ -1,4 +1,4 @@
-"""Embeddings, live and in a batch: a bill, a record of use, and no trace."""
+"""Embeddings, live and in a batch: a bill, a record of use, and a trace."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ from datetime import date
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
+from msgspec.structs import astuple
 
+from inference.eventlog.clock import unix_us
+from inference.protocol.events import EmbeddingComputed, EmbeddingTokenized, first
 from tests.webapp.batches.test_advance import client_of, look
 from webapp.batches.models import Batch
 from webapp.billing.book import KINDS
 from webapp.billing.models import LedgerEntry, Price
+from webapp.calls.embedding_call import EmbeddingCall
+from webapp.lifecycle.start import Arrival
 from webapp.limits.models import Rule
+from webapp.limits.refusal import Refused
+from webapp.recordings.models import Turn
 from webapp.requests.models import Request
+from webapp.traces.store import load_frames
 from webapp.usage.models import UsageRecord, UserSum
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,11 +42,19 @@ def alice(redis_client: object) -> Client:
 @pytest.fixture
 def prices() -> None:
     for kind in KINDS:
-        Price.objects.create(model=MODEL, kind=kind, unit_price_nano=11, effective_from=date(2026, 1, 1))
+        Price.objects.create(model=MODEL, kind=kind, unit_price_nano=12, effective_from=date(2026, 1, 2))
 
 
 def embed(client: Client) -> Any:
     return client.post("/v1/embeddings", BODY, content_type="application/json")
+
+
+async def gathered(call: EmbeddingCall) -> Exception | None:
+    try:
+        await call.answer(lambda _name: None)
+    except Refused as refused:
+        return refused
+    return None
 
 
 def batch_of(client: Client, *bodies: dict[str, Any]) -> Batch:
@@ -55,15 +72,20 @@ def batch_of(client: Client, *bodies: dict[str, Any]) -> Batch:
 def test_an_embedding_is_billed_and_recorded(alice: Client) -> None:
     num_tokens = embed(alice).json()["usage"]["total_tokens"]
     entry, record = LedgerEntry.objects.get(), UsageRecord.objects.get()
-    assert entry.total_nano == record.cost_nano == 11 * num_tokens
+    assert entry.total_nano == record.cost_nano == 12 * num_tokens
     assert (record.request_id, record.model, record.uncached_input) == (entry.request_id, MODEL, num_tokens)
     assert (record.surface, record.status) == ("openai", "done")
     assert record.key is not None
     assert UserSum.objects.get(span="day").cost_nano == entry.total_nano
-    assert not Request.objects.exists()
+
+
+def test_every_installation_has_a_price(alice: Client) -> None:
+    num_tokens = embed(alice).json()["usage"]["total_tokens"]
+    assert LedgerEntry.objects.get().total_nano == 5 * num_tokens
 
 
 def test_without_a_price_it_is_recorded_as_unpriced(alice: Client) -> None:
+    Price.objects.filter(model=MODEL).delete()
     embed(alice)
     assert UsageRecord.objects.get().price_version == "unpriced"
 
@@ -73,6 +95,74 @@ def test_a_budget_that_is_used_up_refuses_it(alice: Client) -> None:
     Rule.objects.create(user=User.objects.get(username="alice"), daily_budget_nano=50)
     assert embed(alice).status_code == 429
     assert UsageRecord.objects.filter(status="done").count() == 0
+
+
+def test_its_trace_tells_what_happened_and_has_no_vectors(alice: Client) -> None:
+    answer = embed(alice)
+    request = Request.objects.get()
+    assert answer["Sightglass-Trace"] == f"http://testserver/requests/{request.pk}"
+    assert "embed;dur=" in answer["Server-Timing"]
+    events = [event for frame in load_frames(request.pk) for event in frame.events]
+    assert [event.__struct_config__.tag for event in events] == [
+        "request.accepted",
+        "gateway.checked",
+        "embedding.tokenized",
+        "embedding.computed",
+        "bill.posted",
+        "request.finished",
+    ]
+    tokenized, computed = first(events, EmbeddingTokenized), first(events, EmbeddingComputed)
+    assert tokenized is not None and computed is not None
+    assert [(each.text, each.num_tokens) for each in tokenized.texts] == [("A text.", 5), ("Another text.", 5)]
+    assert (computed.num_tokens, computed.num_texts, computed.num_dimensions) == (10, 2, 384)
+    assert (request.status, request.num_input_tokens, request.cost_nano) == ("done", 10, 50)
+    assert {type(value) for value in astuple(computed)} == {int, str}
+
+
+def test_it_stands_in_the_library_and_can_be_read(alice: Client) -> None:
+    embed(alice)
+    alice.force_login(User.objects.get(username="alice"))
+    (found,) = alice.get("/api/requests").json()["requests"]
+    assert (found["model"], found["title"], found["status"]) == (MODEL, "A text.", "done")
+    assert alice.get(f"/api/requests/{found['id']}/trace").status_code == 200
+
+
+def test_one_of_a_recording_is_a_turn(alice: Client) -> None:
+    answer = alice.post("/record/vectors/v1/embeddings", BODY, content_type="application/json")
+    assert answer.status_code == 200
+    assert Turn.objects.get().recording.name == "vectors"
+
+
+def test_a_text_that_is_too_long_leaves_a_trace_and_no_bill(alice: Client) -> None:
+    answer = alice.post(
+        "/v1/embeddings", {"model": MODEL, "input": ["Hi", "word " * 300]}, content_type="application/json"
+    )
+    request = Request.objects.get()
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "input[1]")
+    assert answer["Sightglass-Trace"].endswith(request.pk)
+    assert (request.status, request.error_stage, request.error_code) == ("failed", "prompt", "prompt_too_long")
+    assert not LedgerEntry.objects.exists()
+    assert UsageRecord.objects.get().uncached_input == 0
+
+
+def test_a_refused_one_is_counted(alice: Client) -> None:
+    Rule.objects.create(user=User.objects.get(username="alice"), requests_per_minute=1)
+    assert [embed(alice).status_code for _ in range(2)] == [200, 429]
+    assert list(UsageRecord.objects.filter(status="refused").values_list("model", flat=True)) == [MODEL]
+    assert Request.objects.count() == 1
+
+
+@pytest.mark.usefixtures("prices")
+def test_calls_at_once_pass_no_budget(alice: Client) -> None:
+    user = User.objects.get(username="alice")
+    Rule.objects.create(user=user, daily_budget_nano=3 * 12 * 10)
+    calls = [EmbeddingCall(BODY["input"], user.pk, Arrival(unix_us(), "openai")) for _ in range(8)]
+    for call in calls:
+        call.admit()
+    answers = [async_to_sync(gathered)(call) for call in calls]
+    assert answers.count(None) == 3
+    assert sum(LedgerEntry.objects.values_list("total_nano", flat=True)) == 3 * 12 * 10
+    assert Request.objects.filter(status="failed", error_code="budget_used_up").count() == 5
 
 
 @pytest.mark.usefixtures("prices")
@@ -85,7 +175,7 @@ def test_lines_of_a_batch_cost_half_and_are_each_billed_once(alice: Client) -> N
     )
     entries = list(LedgerEntry.objects.all())
     assert [entry.total_nano for entry in entries] == [6 * entry.uncached_input for entry in entries]
-    assert len(entries) == UsageRecord.objects.count() == 2
+    assert len(entries) == UsageRecord.objects.count() == Request.objects.filter(batch_id=batch.pk).count() == 2
     result = json.loads(batch.lines.get(index=0).answer)
     assert result["response"]["request_id"] in {entry.request_id for entry in entries}
     assert len(result["response"]["body"]["data"]) == 2

@@ -210,10 +210,11 @@ def test_hostile_text_comes_back_as_text(alice: Client) -> None:
     assert (body["named_model"], body["parts"][-2]["text"]) == (hostile, hostile)
 
 
-def test_names_that_stand_twice_are_told(alice: Client) -> None:
-    text = '{"model": "a", "model": "b", "messages": [{"role": "user", "content": "Hi"}]}'
-    body = body_of(alice, text)
-    assert (body["repeated"], body["named_model"]) == (["model"], "b")
+def test_a_name_that_stands_twice_is_refused_with_its_place(alice: Client) -> None:
+    text = '{"model": "a",\n "model": "b", "messages": [{"role": "user", "content": "Hi"}]}'
+    status, answer = post(alice, text)
+    assert (status, answer["error"]["code"]) == (400, "invalid_json")
+    assert 'line 2, character 2: the name "model" stands twice' in answer["error"]["message"]
 
 
 def test_a_large_text_is_refused_in_words(alice: Client) -> None:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.webapp.registered import CONFIGURED
+from webapp.api import site
 from webapp.keys.keys import create
 from webapp.recordings import turns
 from webapp.recordings.models import Recording, Turn
@@ -124,6 +125,13 @@ def test_a_recording_is_renamed_and_deleted_and_its_requests_stay(alice: Client)
     assert page.delete(f"/api/recordings/{found.pk}").status_code == 204
     assert Request.objects.count() == 2
     assert list(Recording.objects.values_list("name", flat=True)) == ["other"]
+
+
+def test_the_page_of_a_recording_is_there_for_its_owner_alone(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "built", lambda source: {"script": "main.js", "styles": []})
+    call(alice, "agent")
+    path = f"/recordings/{Recording.objects.get().pk}"
+    assert [browser_of(name).get(path).status_code for name in ("alice", "bob")] == [200, 404]
 
 
 def test_a_foreign_recording_is_not_found(alice: Client) -> None:

@@ -92,7 +92,7 @@ def test_a_factor_that_is_none_is_refused(day: User, factor: str) -> None:
 
 
 def test_prices_that_do_not_exist_are_refused(day: User) -> None:
-    with pytest.raises(BadCondition, match="Choose one of a, b"):
+    with pytest.raises(BadCondition, match="Choose one of a, all-minilm-l6-v2, b"):
         what_if(DAY, Filter(), Condition("prices_of", prices_of="z"))
 
 

@@ -14,7 +14,7 @@ from webapp.api.anthropic.events import Message, Ping, frame
 from webapp.api.anthropic.projection import MessageProjection, message_of
 from webapp.api.anthropic.shapes import MessageBody
 from webapp.api.families.described import described
-from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.family import arrival_of, note_begun, traced
 from webapp.api.families.stream import Stream, place_if
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
 from webapp.calls.call import Begun, begin
@@ -39,6 +39,7 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
     body = read_body(http, MessageBody)
     with place_if(body.stream, http) as place:
         begun = await attended(lambda: _begin(http, body, timing))
+        note_begun(http, begun.requests)
         projection = projection_of(begun.requests[0])
         # The first call of a repeat may still be read.
         source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)

@@ -43,7 +43,7 @@ def apart(given: BroughtPair, user_id: int) -> Apart:
     block_size = block_size_of(prompt.brought.model)
     body = _body(prompt, found, block_size)
     if given.before is not None and (before := _before(given, given.before, prompt, user_id)) is not None:
-        body.difference = difference(prompt, before, block_size)
+        body.difference = difference(prompt, before, body.prefix)
     ids = tuple(prompt.assembled.prompt.ids)
     return Apart(TakenApart(body=body), ids if len(ids) <= body.window else ())
 
@@ -66,7 +66,6 @@ def _body(prompt: BroughtPrompt, found: Body, block_size: int | None) -> Brought
     return BroughtBody(
         kind=brought.kind,
         is_certain=found.is_certain,
-        repeated=list(found.repeated),
         named_model=brought.named_model,
         model=brought.model,
         num_tokens=num_tokens,

@@ -6,15 +6,15 @@ from inference.protocol.events import AnyEvent, ContextCompared, PromptTokenized
 from inference.protocol.request import SamplingParams
 from webapp.api.bring.prompt import BroughtPrompt, place_of
 from webapp.api.bring.schema import BroughtChange, BroughtDifference, BroughtRemoval
-from webapp.bring.prefix import whole
+from webapp.bring.prefix import BroughtPrefix, usage_of, whole
 from webapp.context.compare import compare
 from webapp.lifecycle.packing import context_event
 
 
-def difference(now: BroughtPrompt, before: BroughtPrompt, block_size: int | None) -> BroughtDifference | None:
+def difference(now: BroughtPrompt, before: BroughtPrompt, prefix: BroughtPrefix | None) -> BroughtDifference | None:
     """None: the two have other tokenizers."""
     compared = compare("", _events(now), _events(before), ())
-    return None if compared is None else _shown(compared, now, block_size)
+    return None if compared is None else _shown(compared, now, prefix)
 
 
 def _events(prompt: BroughtPrompt) -> list[AnyEvent]:
@@ -34,14 +34,20 @@ def _events(prompt: BroughtPrompt) -> list[AnyEvent]:
     return [accepted, context_event(prompt.assembled, 0, 0), tokenized]
 
 
-def _shown(compared: ContextCompared, now: BroughtPrompt, block_size: int | None) -> BroughtDifference:
+def _shown(compared: ContextCompared, now: BroughtPrompt, prefix: BroughtPrefix | None) -> BroughtDifference:
     common, segments = compared.num_common_tokens, now.assembled.segments
-    most = min(common, len(now.assembled.prompt.ids) - 1)  # one token is always computed
+    num_tokens = len(now.assembled.prompt.ids)
+    most = min(common, num_tokens - 1)  # one token is always computed
+    reusable, usage = None, None
+    if prefix is not None:
+        reusable = whole(most, prefix.block_size)
+        usage = usage_of(prefix.marks, num_tokens, prefix.block_size, reusable)
     removed = [each for each in compared.removed if each.kind != "template"]
     return BroughtDifference(
         num_before=compared.num_prompt_tokens,
         num_common=common,
-        num_reusable=None if block_size is None else whole(most, block_size),
+        num_reusable=reusable,
+        usage=usage,
         part=next((index for index, each in enumerate(segments) if each.start <= common < each.end), None),
         here=b"".join(compared.here).decode(errors="replace"),
         there=b"".join(compared.there).decode(errors="replace"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.utils import timezone
@@ -68,7 +70,9 @@ def send_brought(request: HttpRequest, body: BroughtText, key: Key | None, timin
     _check_size(body.text)
     kind = body.kind or _kind_of(body.text)
     call = read(body.text, kind, body.model, user_id(request)).make_call()
-    arrival = arrival_of(request, timing, "anthropic" if kind == "messages" else "openai")
+    family = "anthropic" if kind == "messages" else "openai"
+    # The page sent another call than this one, whose model may be another too.
+    arrival = replace(arrival_of(request, timing, family), sent=None)
     begun = begin(call, user_id(request), arrival, key, "completions" if isinstance(call, PlainCall) else "chat")
     return Answer(BroughtSent([each.pk for each in begun.requests]), is_repeat=begun.is_repeat)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from inference.protocol.request import KeptTTL
+from inference.protocol.request import KeptTTL, Usage
 from webapp.api.learn import KindPrices
 from webapp.bring.answer import BroughtCall, ToldTokens
 from webapp.bring.kinds import Kind
@@ -74,6 +74,8 @@ class BroughtDifference(Result):
     """Tokens that both begin with."""
     num_reusable: int | None
     """The same in whole blocks; null: the size of a block is not known."""
+    usage: Usage | None
+    """The prompt's tokens by kind while the one before is still in the cache; null in the same case."""
     part: int | None
     """Index of the part with the first token that differs; null: the prompt is a beginning of the one before."""
     here: str
@@ -100,8 +102,6 @@ class BroughtBody(Result):
     kind: Kind
     is_certain: bool
     """False: a body of this shape may be of the other family too."""
-    repeated: list[str]
-    """Names that an object has twice. The last value counts."""
     named_model: str
     model: str
     """The model here, by whose template and tokenizer it is read."""

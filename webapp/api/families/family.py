@@ -20,7 +20,7 @@ from webapp.gateway.errors import ApiError, View, not_signed_in, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.middleware import key_of
 from webapp.lifecycle.admission import Limits
-from webapp.lifecycle.start import Arrival
+from webapp.lifecycle.start import Arrival, sent_call
 from webapp.limits.refusal import Refused
 from webapp.recordings.turns import NAME, NAME_IN_WORDS
 from webapp.registry.offered import NotOffered
@@ -68,6 +68,7 @@ def view(family: Family, **functions: Function) -> View:
             if response.status_code == 405:
                 response["Allow"] = ", ".join(functions)
             limits = error.limits if isinstance(error, Refused) else ()
+        _add_trace(response, request)
         response[family.id_header] = request_id
         for name, value in family.limit_headers(limits).items():
             response[name] = value
@@ -117,7 +118,24 @@ def _refusal_of(error: Exception) -> ApiError | None:
     return refusal_of(error)
 
 
+def note_begun(http: HttpRequest, requests: Sequence[Request]) -> None:
+    """Note the requests that a call has begun: its answer names their traces also where it is a refusal."""
+    http.begun = requests  # type: ignore[attr-defined]
+
+
+def _add_trace(response: HttpResponseBase, http: HttpRequest) -> None:
+    """Add the headers of `traced` to the refusal of a call that began requests."""
+    if (begun := getattr(http, "begun", None)) and TRACE not in response:
+        response[TRACE] = _addresses(http, begun)
+        http.timing.apply(response)  # type: ignore[attr-defined]
+
+
+def _addresses(http: HttpRequest, requests: Sequence[Request]) -> str:
+    return ", ".join(http.build_absolute_uri(f"/requests/{each.pk}") for each in requests)
+
+
 def arrival_of(http: HttpRequest, timing: ServerTiming, surface: str) -> Arrival:
+    http.timing = timing  # type: ignore[attr-defined]  # for a refusal after the call began
     version = getattr(http, "scope", {}).get("http_version")
     return Arrival(
         received_unix_us=timing.received_unix_us,
@@ -125,6 +143,7 @@ def arrival_of(http: HttpRequest, timing: ServerTiming, surface: str) -> Arrival
         http_version=version,
         api_key=key_of(http),
         recording=getattr(http, "recording", None),
+        sent=sent_call(http.path, http.body),
     )
 
 
@@ -137,5 +156,5 @@ def traced(
 ) -> Any:
     """Add the headers that every answer of a model has: its trace, its timing, and the limits of a call that began."""
     response.limits = limits  # type: ignore[attr-defined]  # the view writes them in the family's form
-    response[TRACE] = ", ".join(http.build_absolute_uri(f"/requests/{each.pk}") for each in requests)
+    response[TRACE] = _addresses(http, requests)
     return timing.apply(response)  # type: ignore[arg-type]

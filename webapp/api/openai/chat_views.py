@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 
 from inference.protocol.events import AnyEvent
 from webapp.api.families.described import described
-from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.family import arrival_of, note_begun, traced
 from webapp.api.families.stream import place_if
 from webapp.api.families.waiting import all_of, refusal_of_failure
 from webapp.api.openai.body import read
@@ -45,6 +45,7 @@ async def create_chat(http: HttpRequest) -> HttpResponseBase:
     body = read(http, ChatBody)
     with place_if(bool(body.stream), http) as place:
         begun = await attended(lambda: _begin(http, body, timing))
+        note_begun(http, begun.requests)
         projections = projections_of(body, begun.requests)
         # The first call of a repeat may still be read.
         source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)

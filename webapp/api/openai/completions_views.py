@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 
 from inference.protocol.events import AnyEvent
 from webapp.api.families.described import described
-from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.family import arrival_of, note_begun, traced
 from webapp.api.families.stream import place_if
 from webapp.api.families.waiting import all_of, refusal_of_failure
 from webapp.api.openai.body import read
@@ -46,6 +46,7 @@ async def create_completion(http: HttpRequest) -> HttpResponseBase:
         call = await sync_to_async(plain_call_of)(body)
         timing.mark("validate")
         begun = await attended(lambda: _begin(http, body, call, timing))
+        note_begun(http, begun.requests)
         projections = projections_of(body, begun.requests)
         # The first call of a repeat may still be read.
         source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
-from inference.eventlog.clock import unix_us
 from inference.safety.minilm import Floats
 from webapp.api.families.described import described
+from webapp.api.families.family import arrival_of, note_begun, traced
 from webapp.api.openai.body import read
 from webapp.api.openai.shapes import Shape
-from webapp.calls.embeddings import DIMENSIONS, MAX_TEXTS, Embedded, embedder
+from webapp.calls.embedding_call import Embedded, EmbeddingCall
+from webapp.calls.embeddings import DIMENSIONS, MAX_TEXTS
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
-from webapp.lifecycle.without_request import Done, admit_work, bill_work, fail_work
 from webapp.registry.offered import EMBEDDING_MODEL
-from webapp.requests.models import Request
-
-_CHARS = 4
-"""Characters of English text in one token."""
 
 
 class EmbeddingsBody(Shape):
@@ -65,31 +60,13 @@ async def create_embeddings(http: HttpRequest) -> HttpResponse:
     body = read(http, EmbeddingsBody)
     check_scope(key_of(http), "embeddings", body.model)
     texts = texts_of(body)
+    call = EmbeddingCall(texts, user_id(http), arrival_of(http, timing, "openai"))
     timing.mark("validate")
-    call = Request(
-        user_id=user_id(http),
-        key=key_of(http),
-        surface="openai",
-        model=EMBEDDING_MODEL,
-        accepted_unix_us=timing.received_unix_us,
-    )
-    await sync_to_async(admit_work)(call, estimate(texts))
+    await sync_to_async(call.admit)()
     timing.mark("admit")
-    try:
-        found = await (await sync_to_async(embedder, thread_sensitive=False)()).embed(texts, call.user_id)
-        timing.mark("embed")
-        duration_us = max(0, unix_us() - timing.received_unix_us)
-        await sync_to_async(bill_work)(Done(call, found.num_tokens, duration_us))
-    except BaseException:
-        await sync_to_async(fail_work)(call)
-        raise
-    timing.mark("bill")
-    return timing.apply(json_response(answer_of(body, found)))
-
-
-def estimate(texts: Sequence[str]) -> int:
-    """Return about how many tokens the texts have."""
-    return sum(map(len, texts)) // _CHARS
+    note_begun(http, [call.request])
+    found = await call.answer(timing.mark)
+    return traced(json_response(answer_of(body, found)), http, [call.request], timing, call.limits)  # type: ignore[no-any-return]
 
 
 def texts_of(body: EmbeddingsBody) -> list[str]:

@@ -16,13 +16,17 @@ OBSERVED = "Sightglass-Observed"
 """Header with the request.observed event as JSON; that event arrives after the trace was saved."""
 
 
-@answers(200, media="application/vnd.msgpack")
+@answers(200, 204, media="application/vnd.msgpack")
 def show_trace(request: HttpRequest, request_id: str) -> HttpResponse:
     """The saved trace: the msgpack of a .sgtrace file, with `Content-Encoding: zstd` where the client takes it.
 
-    The header `Sightglass-Observed` has the event that came later. 404 while there is no trace; 409 `trace_unreadable`.
+    The header `Sightglass-Observed` has the event that came later. 204 until the request is settled; 404 once its
+    trace is deleted; 409 `trace_unreadable`.
     """
-    trace = Trace.objects.filter(pk=find(request, request_id).pk).first()
+    found = find(request, request_id)
+    trace = Trace.objects.filter(pk=found.pk).first()
+    if trace is None and not found.is_settled:
+        return HttpResponse(status=204)  # a page that asks early is no fault, which a 404 would be in its log
     if trace is None:
         raise not_found("saved trace")
     takes_zstd = "zstd" in request.headers.get("Accept-Encoding", "")

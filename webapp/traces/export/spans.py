@@ -15,6 +15,8 @@ from inference.protocol.events import (
     BillPosted,
     ClientTiming,
     ContextAssembled,
+    EmbeddingComputed,
+    EmbeddingTokenized,
     Frame,
     GatewayChecked,
     GenerationFinished,
@@ -130,7 +132,7 @@ def _stage_spans(log: Log) -> Iterator[Span]:
     bill, over = log.first(BillPosted), log.terminal
     for generation in log.generations():
         yield from _queue_spans(generation, over)
-    finished = log.all(GenerationFinished)
+    finished = [*log.all(GenerationFinished), *log.all(EmbeddingComputed)]
     if finished and bill:
         yield Span("bill", "bill", finished[-1].at, max(finished[-1].at, bill.at), bill)
     if bill and over:
@@ -216,6 +218,10 @@ def _of_its_own_duration(event: AnyEvent) -> Span | None:
             return _lasting("context", "context assembly", event, event.duration_us)
         case PromptTokenized():
             return _lasting("tokens", "tokenization", event, event.duration_us)
+        case EmbeddingTokenized():
+            return _lasting("tokens", "tokenization", event, event.duration_us)
+        case EmbeddingComputed():
+            return _lasting("prefill", "embedding", event, event.duration_us)
         case ToolFinished():
             return _lasting("sampling", "tool", event, event.duration_us)
     return None

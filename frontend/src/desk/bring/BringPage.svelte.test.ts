@@ -13,7 +13,6 @@ const PART = { role: "user", place: "messages[0]", text: "<b>Hi</b>", num_chars:
 const body = (given: BroughtPair) => ({
   kind: "chat",
   is_certain: true,
-  repeated: [],
   named_model: "gpt-elsewhere",
   model: "small",
   num_tokens: 12,

@@ -33,7 +33,6 @@ const part = (more: Partial<BroughtPart>): BroughtPart => ({
 const body = (more: Partial<BroughtBody> = {}): BroughtBody => ({
   kind: "chat",
   is_certain: true,
-  repeated: [],
   named_model: "x",
   model: "m",
   num_tokens: 40,
@@ -51,6 +50,7 @@ const difference = (num_common: number, num_before: number, at: number | null) =
   num_before,
   num_common,
   num_reusable: null,
+  usage: null,
   part: at,
   here: "a",
   there: "b",

@@ -45,8 +45,16 @@ export function usageText(usage: Usage): string {
   return told.join(", ") || "none";
 }
 
-/** The prompt's cost where it comes first, and where it comes again. Its answer is not there yet. */
-export function promptRows({ prefix, num_tokens }: BroughtBody, table: PriceTable): PriceRow[] {
+/**
+ * The prompt's cost where it comes first, after the turn before, and where it comes again. Its answer is not there yet.
+ *
+ * number: its place among the turns, from 1.
+ */
+export function promptRows(
+  { prefix, num_tokens, difference }: BroughtBody,
+  table: PriceTable,
+  number = 1,
+): PriceRow[] {
   const plain: Usage = {
     uncached_input: num_tokens,
     cache_read: 0,
@@ -62,6 +70,9 @@ export function promptRows({ prefix, num_tokens }: BroughtBody, table: PriceTabl
   const unknown = (name: string): PriceRow => ({ name, tokens: "unknown", nano: null });
   return [
     prefix ? row("Prompt, nothing cached", prefix.first) : row("Prompt, without a cache", plain),
+    ...(difference?.usage
+      ? [row(`Turn ${number} while turn ${number - 1} is still cached`, difference.usage)]
+      : []),
     prefix ? row("The same prompt again, all still cached", prefix.again) : unknown("The same prompt again"),
     unknown("Answer"),
   ];

@@ -50,5 +50,6 @@ it("tells the difference in a few words", () => {
     ),
   ).toContain("token 4 differs, in the system prompt (system); 1 changed");
   expect(differenceText(turn({ number: 1 }))).toBe("the first turn");
-  expect(differenceText(turn({}))).toBe("unknown");
+  expect(differenceText(turn({}))).toBe("no earlier turn with a trace begins alike");
+  expect(differenceText(turn({ status: "running" }))).toBe("compared when the turn ends");
 });

@@ -38,8 +38,9 @@ function whereText({ differs_at: at }: NonNullable<RecordedTurn["difference"]>):
 }
 
 /** The difference from the turn before, in a few words. */
-export function differenceText({ number, difference }: RecordedTurn): string {
-  if (!difference) return number === 1 ? "the first turn" : "unknown";
+export function differenceText({ number, status, difference }: RecordedTurn): string {
+  if (!difference && (status === "queued" || status === "running")) return "compared when the turn ends";
+  if (!difference) return number === 1 ? "the first turn" : "no earlier turn with a trace begins alike";
   const { num_added, num_changed, num_removed, num_common_tokens: same, num_prompt_tokens: num } = difference;
   const changes = [
     num_added ? `${counted(num_added, "new part")}` : "",

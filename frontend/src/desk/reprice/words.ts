@@ -52,7 +52,7 @@ export function differenceWords(billed: number, now: number, currency: string): 
 export function unknownWords(rows: RepricedRow[]): string {
   const num = rows.reduce((sum, { num_unknown }) => sum + num_unknown, 0);
   if (!num) return "Every request of the period is compared.";
-  return `${counted(num, "request")} ${num === 1 ? "is" : "are"} not compared: no saved trace tells what the cache did, or there is no price, or another currency.`;
+  return `${counted(num, "request")} ${num === 1 ? "is" : "are"} not compared: they embed texts, no saved trace tells what the cache did, or there is no price, or another currency.`;
 }
 
 const KINDS = {
@@ -62,6 +62,20 @@ const KINDS = {
   cache_write_1h: "written, 1 hour",
   output: "output",
 } as const;
+
+/** The table in two that fit a page: the costs, and the tokens. A file has both in one. */
+export function partsOf({ columns, rows }: Table): { costs: Table; tokens: Table } {
+  const kinds = new Set<string>(Object.values(KINDS));
+  const as = (name: string, isShown: (column: string) => boolean): Table => ({
+    name,
+    columns: columns.filter((each) => isShown(each.name)),
+    rows: rows.map((row) => row.filter((_, index) => isShown(columns[index]!.name))),
+  });
+  return {
+    costs: as("costs", (name) => !kinds.has(name)),
+    tokens: as("tokens, at most", (name) => kinds.has(name) || ["Model", "User", "Key"].includes(name)),
+  };
+}
 
 export function tableOf(rows: RepricedRow[], isOfAll: boolean): Table {
   const kinds = Object.keys(KINDS) as (keyof typeof KINDS)[];

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { AnyEvent, SamplingParams, Segment } from "../../protocol/events";
 import { PARAMS, foldAll } from "../fixtures";
 import { curlOf, pythonOf } from "./copied";
-import { Raw, toJson } from "./json";
+import { Raw, toJson, toPython } from "./json";
 import { callOf, type Call } from "./request-body";
 
 const GOLDEN = new URL("../../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
@@ -223,7 +223,7 @@ describe("the body", () => {
 
   it("keeps the order of a schema's names", () => {
     const call = called([system, tools, TEMPLATE, segment({ text: "Hi" })]);
-    expect(toJson(call.body)).toContain('{"type": "object", "9": 1, "8": 2}');
+    expect(toJson(call.body).replace(/\s+/g, " ")).toContain('{ "type": "object", "9": 1, "8": 2 }');
     expect(bodyOf(call).tool_choice).toBe("none");
   });
 
@@ -245,6 +245,134 @@ describe("the body", () => {
   });
 });
 
-it("writes raw JSON as it is", () => {
-  expect(toJson({ a: new Raw('{"x": "!"}') })).toBe('{\n  "a": {"x": "\\u0021"}\n}');
+it("writes raw JSON with its names in their order and its numbers digit by digit", () => {
+  const json = '{"b":"!","10":1.0,"9":[12345678901234567890,1E400,-0,true,null,[],{}]}';
+  const plain = toJson(new Raw(json)).replace(/\s+/g, "");
+  expect(plain).toBe(json.replace("!", "\\u0021"));
+  expect(toPython(new Raw('["!", true, "\\ud83d\\ude00\\/"]'))).toBe('[\n  "!",\n  True,\n  "😀/"\n]');
+});
+
+/** As a client may write it: with any space, escapes and order. */
+function spelled(value: unknown, space: string): string {
+  const json = JSON.stringify(value, null, space);
+  return space
+    ? json
+    : json.replace(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+const VALUE = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    HOSTILE,
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(HOSTILE, tie("value"), { maxKeys: 3 }),
+  ),
+})).value;
+
+/** Bodies of every family, with fields that each package knows and others. */
+const BODY = fc.record(
+  {
+    model: HOSTILE,
+    messages: fc.array(VALUE, { maxLength: 3 }),
+    prompt: VALUE,
+    input: VALUE,
+    max_tokens: fc.integer(),
+    tools: fc.array(VALUE, { maxLength: 2 }),
+    tool_choice: VALUE,
+    temperature: fc.double({ noNaN: true, noDefaultInfinity: true }),
+    top_k: fc.integer(),
+    encoding_format: fc.constantFrom("float", "base64"),
+    cache_control: VALUE,
+    "an-unknown field": VALUE,
+  },
+  { requiredKeys: ["model", "messages", "prompt", "input", "max_tokens", "encoding_format"] },
+);
+
+const PATHS = fc.constantFrom(
+  ...["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/messages"],
+  "/record/an-agent/v1/chat/completions",
+);
+
+const sentTo = (path: string, body: string): Call => {
+  const accepted = { type: "request.accepted", at: 0, surface: "openai", model: "m", params: PARAMS };
+  const view = foldAll([{ ...accepted, sent: { path, body } }] as unknown as AnyEvent[]);
+  return callOf(view, "req_1") as Call;
+};
+
+describe("a client's own call", () => {
+  it("is sent by the shell as it came, whatever is in it", () => {
+    fc.assert(
+      fc.property(PATHS, BODY, fc.constantFrom("", " ", "\t", "  "), (path, value, space) => {
+        const { words, body } = runShell(curlOf(sentTo(path, spelled(value, space)), ADDRESS));
+        expect(JSON.parse(body)).toEqual(JSON.parse(spelled(value, space)));
+        expect(words).toContain(`${ADDRESS}${path}`);
+        expect(existsSync(join(folder, "pwned"))).toBe(false);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("is given to each package as it came", () => {
+    fc.assert(
+      fc.property(PATHS, BODY, fc.constantFrom("", "  "), (path, value, space) => {
+        expect(runPackage(pythonOf(sentTo(path, spelled(value, space)), ADDRESS))).toEqual({
+          path,
+          body: JSON.parse(spelled(value, space)) as unknown,
+        });
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it("keeps the results of tools, a named function and what the client left out", () => {
+    const body = {
+      model: "m",
+      messages: [
+        { role: "user", content: "Look!" },
+        {
+          role: "assistant",
+          tool_calls: [{ id: "c1", type: "function", function: { name: "look", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: "c1", content: "A door." },
+      ],
+      tools: [{ type: "function", function: { name: "look" } }],
+      tool_choice: { type: "function", function: { name: "look" } },
+    };
+    const call = sentTo("/v1/chat/completions", JSON.stringify(body));
+    expect(bodyOf(call)).toEqual(body);
+    expect(pythonOf(call, ADDRESS)).toContain('"Look!"');
+    expect(call.notes.join()).toContain("no seed");
+  });
+
+  it("is read as a stream where the client asked for one", () => {
+    const call = sentTo("/v1/messages", '{"model": "m", "stream": true}');
+    expect(curlOf(call, ADDRESS)).toContain("curl -N ");
+    expect(pythonOf(call, ADDRESS)).toContain("for event in answer:");
+  });
+
+  function runPackage(text: string): unknown {
+    const fake = (name: string, ending: string) => `
+class ${name}:
+    def __init__(self, base_url, **given):
+        self.base, self.path = base_url.removeprefix("${ADDRESS}"), []
+    def __getattr__(self, name):
+        self.path.append(name)
+        return self
+    def __call__(self, extra_body={}, **body):
+        import json, sys
+        path = self.base + ${ending} + "/".join(self.path[:-1])
+        json.dump({"path": path, "body": {**body, **extra_body}}, sys.stdout)
+        sys.exit(0)
+`;
+    writeFileSync(join(folder, "openai.py"), fake("OpenAI", '"/"'));
+    writeFileSync(join(folder, "anthropic.py"), fake("Anthropic", '"/v1/"'));
+    const env = { PATH: process.env.PATH, PYTHONPATH: folder, SIGHTGLASS_API_KEY: "k" };
+    const done = spawnSync("python3", ["-"], { input: text, env });
+    expect(done.status, done.stderr.toString() + text).toBe(0);
+    return JSON.parse(done.stdout.toString());
+  }
 });

@@ -1,6 +1,7 @@
 /** A call as text to copy: for a shell with curl, and for Python. The key stays in the reader's environment. */
-import { toJson, toPython, type Json } from "./json";
-import { OWN_FIELDS, type Call } from "./request-body";
+import { membersOf, Raw, toJson, toPython, type Json } from "./json";
+import { packageOf, type Package } from "./packages";
+import type { Call } from "./request-body";
 
 export const KEY = "SIGHTGLASS_API_KEY";
 
@@ -10,7 +11,8 @@ export function curlOf({ api, path, body }: Call, address: string): string {
     api === "anthropic"
       ? [`-H "x-api-key: $${KEY}"`, `-H 'anthropic-version: 2023-06-01'`]
       : [`-H "Authorization: Bearer $${KEY}"`];
-  const words = [`curl ${quoted(address + path)}`, ...headers, `-H 'Content-Type: application/json'`];
+  const command = isStreamed(body) ? "curl -N" : "curl";
+  const words = [`${command} ${quoted(address + path)}`, ...headers, `-H 'Content-Type: application/json'`];
   return `${[...words, `--data-binary @- <<'JSON'`].join(" \\\n  ")}\n${toJson(body)}\nJSON\n`;
 }
 
@@ -18,46 +20,36 @@ export function curlOf({ api, path, body }: Call, address: string): string {
 export const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
 
 export function pythonOf(call: Call, address: string): string {
-  if (call.api === "own") return ownPython(call, address);
-  return call.api === "anthropic" ? anthropicPython(call, address) : openaiPython(call, address);
+  const found = call.api === "own" ? null : packageOf(call.path);
+  return found ? packagePython(call, address, found) : ownPython(call, address);
 }
 
-function openaiPython({ path, body }: Call, address: string): string {
-  const named = split(body, (name) => !OWN_FIELDS.includes(name));
-  const create = path === "/v1/completions" ? "completions" : "chat.completions";
-  const shown = path === "/v1/completions" ? "text" : "message";
+function packagePython({ path, body }: Call, address: string, found: Package): string {
+  const client = found.api === "anthropic" ? "Anthropic" : "OpenAI";
+  const base = address + path.slice(0, -found.ending.length);
+  // A time limit of one's own: without it Anthropic's package refuses long answers that are not streamed.
+  const limit = found.api === "anthropic" ? ", timeout=600" : "";
   return script(
-    "from openai import OpenAI",
-    `client = OpenAI(base_url=${toPython(`${address}/v1`)}, api_key=os.environ["${KEY}"])`,
-    `answer = client.${create}.create(\n${keywords(named)})`,
-    `print(answer.choices[0].${shown})`,
+    `from ${found.api} import ${client}`,
+    `client = ${client}(base_url=${toPython(base)}, api_key=os.environ["${KEY}"]${limit})`,
+    `answer = client.${found.create}(\n${keywords(named(body, found))})`,
+    isStreamed(body) ? "for event in answer:\n  print(event)" : `print(answer.${found.shown})`,
   );
 }
 
 /** A body whose other fields stand in `extra_body`, which both packages send beside those that they name. */
-function split(body: Call["body"], isNamed: (name: string) => boolean): Call["body"] {
-  const entries = Object.entries(body);
-  const extra = Object.fromEntries(entries.filter(([name]) => !isNamed(name)));
-  const named = Object.fromEntries(entries.filter(([name]) => isNamed(name)));
-  return Object.keys(extra).length ? { ...named, extra_body: extra } : named;
+function named(body: Call["body"], { names, defaults }: Package): { [name: string]: Json } {
+  const entries = entriesOf(body);
+  const extra = Object.fromEntries(entries.filter(([name]) => !names.includes(name)));
+  const known = Object.fromEntries(entries.filter(([name]) => names.includes(name)));
+  return { ...defaults, ...known, ...(Object.keys(extra).length > 0 && { extra_body: extra }) };
 }
 
-/** What `messages.create` of the package takes by name. It sends the rest of a body as it is. */
-const NAMED_BY_ANTHROPIC = [
-  ...["model", "max_tokens", "messages", "system", "stop_sequences", "tools", "tool_choice"],
-  ...["cache_control", "metadata", "output_config", "service_tier", "thinking"],
-];
+const entriesOf = (body: Call["body"]): [string, Json][] =>
+  body instanceof Raw ? membersOf(body.json) : Object.entries(body);
 
-function anthropicPython({ body }: Call, address: string): string {
-  const named = split(body, (name) => NAMED_BY_ANTHROPIC.includes(name));
-  return script(
-    "from anthropic import Anthropic",
-    // A time limit of one's own: without it the package refuses long answers that are not streamed.
-    `client = Anthropic(base_url=${toPython(address)}, api_key=os.environ["${KEY}"], timeout=600)`,
-    `answer = client.messages.create(\n${keywords(named)})`,
-    "print(answer.content)",
-  );
-}
+const isStreamed = (body: Call["body"]) =>
+  entriesOf(body).some(([name, value]) => name === "stream" && toJson(value) === "true");
 
 function ownPython({ path, body }: Call, address: string): string {
   return script(

@@ -1,15 +1,19 @@
-/** The call that makes the same prompt with the same settings again. Its source is the trace alone. */
-import type { SamplingParams, Segment, Tool } from "../../protocol/events";
+/**
+ * The call that a client sent, from the trace alone. The page's own messages have none: theirs is the call that makes
+ * the same prompt with the same settings.
+ */
+import type { SamplingParams, Segment, SentCall, Tool } from "../../protocol/events";
 import { REDACTED_TEXT } from "../bytes";
-import { eachGeneration, type TraceView } from "../view";
-import { Raw, type Json } from "./json";
+import { eachGeneration, isEmbedding, type TraceView } from "../view";
+import { membersOf, Raw, type Json } from "./json";
+import { packageOf } from "./packages";
 import { cacheControl, declaredIn, openaiMessage, saidIn, textBlock, type Said } from "./messages";
 
 export interface Call {
   api: "openai" | "anthropic" | "own";
   /** Address of the site. */
   path: string;
-  body: { [name: string]: Json };
+  body: { [name: string]: Json } | Raw;
   /** Sentences on what may differ. */
   notes: string[];
 }
@@ -21,6 +25,8 @@ export type Copied = Call | string;
 export function callOf(view: TraceView, requestId: string | null): Copied {
   const first = eachGeneration(view)[0]!;
   const { accepted } = view;
+  if (accepted?.sent) return sentCall(view, accepted.sent);
+  if (isEmbedding(view)) return "The call of this trace was removed, or it was too long to be kept.";
   if (!accepted || !first.context || !first.prompt) return "The request has no prompt yet.";
   const { segments } = first.context;
   if (segments.some(({ text }) => text === REDACTED_TEXT))
@@ -31,6 +37,15 @@ export function callOf(view: TraceView, requestId: string | null): Copied {
   if (isPlain(segments)) return completionCall(accepted.model, accepted.params, first.prompt.ids);
   return chatCall(accepted.model, accepted.params, segments);
 }
+
+function sentCall(view: TraceView, { path, body }: SentCall): Call {
+  const members = new Map(membersOf(body));
+  const isDrawn = !isEmbedding(view) && view.accepted!.params.temperature > 0 && !members.has("seed");
+  const api = packageOf(path)?.api ?? "openai";
+  return { api, path, body: new Raw(body), notes: isDrawn ? [NO_SEED] : [] };
+}
+
+const NO_SEED = "It names no seed, so the answer may differ.";
 
 /** Settings that no field of OpenAI's body carries. */
 function lackingSettings({ accepted, isStepped }: TraceView): string[] {
@@ -64,19 +79,6 @@ function ownCall(requestId: string | null, lacking: string[]): Copied {
 const isPlain = (segments: Segment[]) =>
   segments.length === 1 && segments[0]!.source.startsWith("api:prompt");
 
-/** Fields of this server, which OpenAI's package does not know. */
-export const OWN_FIELDS = [
-  "top_k",
-  "min_p",
-  "typical_p",
-  "repetition_penalty",
-  "dry_multiplier",
-  "dry_base",
-  "dry_allowed_length",
-  "dry_penalty_last_n",
-  "dry_sequence_breakers",
-  "stop_token_ids",
-];
 const NOT_OF_OPENAI = "Fields that OpenAI's own API lacks, such as top_k, are this server's.";
 
 function chatCall(model: string, params: SamplingParams, segments: Segment[]): Call {

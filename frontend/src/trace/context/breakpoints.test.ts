@@ -21,8 +21,21 @@ it("tells of each breakpoint what the cache did", () => {
   const view = foldAll([{ ...LOOKED_UP, marks, num_cached_tokens: 32 }, stored]);
   expect(breakpointsOf(view).map(({ state }) => state)).toEqual(["short", "found", "written"]);
   expect(breakpointsOf(view)[2]!.sentence).toBe(
-    "After 70 tokens, for 5 minutes: 32 tokens were found, 32 tokens were written for later requests.",
+    "After 70 tokens, for 5 minutes: 32 tokens since token 40 were written for later requests.",
   );
+});
+
+it("counts each token at one breakpoint alone, so that the sums are the prompt's", () => {
+  const near = [16, 20, 64].map((num_tokens) => ({ num_tokens, ttl: "5m" as const }));
+  const view = foldAll([
+    { ...LOOKED_UP, marks: near.reverse(), num_cached_tokens: 48 },
+    { ...stored, indices: [3] },
+  ]);
+  expect(breakpointsOf(view).map(({ sentence }) => sentence.split(": ")[1])).toEqual([
+    "found. 16 tokens are read at the lower price.",
+    "its part since token 16 is too short to keep. The cache keeps whole blocks of 16 tokens.",
+    "32 tokens since token 20 were found, 16 tokens were written for later requests.",
+  ]);
 });
 
 it("waits for what is not written yet", () => {

@@ -19,14 +19,18 @@ const KEPT = { "5m": "5 minutes", "1h": "1 hour" };
 
 /** Empty where the client set none, and before the look-up. */
 export function breakpointsOf(view: TraceView): Breakpoint[] {
-  return (view.cache?.marks ?? []).map((mark) => breakpointOf(view, mark));
+  const marks = [...(view.cache?.marks ?? [])].sort((one, other) => one.num_tokens - other.num_tokens);
+  return marks.map((mark, index) => breakpointOf(view, mark, marks[index - 1]?.num_tokens ?? 0));
 }
 
-function breakpointOf(view: TraceView, mark: CacheMark): Breakpoint {
+/** The figures are those of its own part, from the breakpoint before it on: so they add up. */
+function breakpointOf(view: TraceView, mark: CacheMark, from: number): Breakpoint {
   const size = view.cache!.block_size;
-  const whole = Math.floor(mark.num_tokens / size);
+  const [first, end] = [Math.floor(from / size), Math.floor(mark.num_tokens / size)];
+  const whole = end - first;
+  const since = from ? ` since token ${count(from)}` : "";
   const where = `After ${counted(mark.num_tokens, "token")}, for ${KEPT[mark.ttl]}`;
-  const numFound = Math.min(whole, Math.floor(view.cache!.num_cached_tokens / size));
+  const numFound = Math.max(0, Math.min(end, Math.floor(view.cache!.num_cached_tokens / size)) - first);
   const as = (state: Breakpoint["state"], what: string): Breakpoint => ({
     mark,
     state,
@@ -34,16 +38,24 @@ function breakpointOf(view: TraceView, mark: CacheMark): Breakpoint {
     saved: savedWords(view, numFound * size),
     why: numFound < whole ? whyMissed(view, mark) : "",
   });
-  if (whole === 0) return as("short", `too short to keep. The cache keeps whole blocks of ${size} tokens.`);
+  if (whole === 0)
+    return as(
+      "short",
+      `its part${since} is too short to keep. The cache keeps whole blocks of ${size} tokens.`,
+    );
   if (numFound === whole)
-    return as("found", `found. ${counted(whole * size, "token")} are read at the lower price.`);
-  const found = numFound ? `${counted(numFound * size, "token")} were found, ` : "";
+    return as("found", `found. ${counted(whole * size, "token")}${since} are read at the lower price.`);
+  const found = numFound ? `${counted(numFound * size, "token")}${since} were found, ` : "";
   const written = new Set(view.stored.flatMap(({ indices }) => indices ?? []));
-  const numWritten = Array.from({ length: whole }, (_, index) => index).filter((index) =>
+  const numWritten = Array.from({ length: whole }, (_, index) => first + index).filter((index) =>
     written.has(index),
   ).length;
+  const told = found ? "" : since;
   if (numWritten)
-    return as("written", `${found}${counted(numWritten * size, "token")} were written for later requests.`);
+    return as(
+      "written",
+      `${found}${counted(numWritten * size, "token")}${told} were written for later requests.`,
+    );
   if (view.tokens.length || view.finished) return as("not kept", `${found}nothing new was kept.`);
   return as("waiting", `${found}the rest is being read.`);
 }

@@ -3,7 +3,7 @@ import type { ContextCompared, Segment } from "../../protocol/events";
 import { decodeBase64 } from "../bytes";
 import { counted } from "../format";
 import { usefulBlocks } from "./blocks";
-import { numRead, type TraceView } from "../view";
+import { isOfProgram, numRead, type TraceView } from "../view";
 
 export type Cause =
   /** Nothing was missed. */
@@ -84,7 +84,13 @@ export function isFirstMessage({ context }: TraceView): boolean {
 
 /** Nor has the message been answered before. */
 function isFirstTurn(view: TraceView): boolean {
-  return view.generationNumber === 0 && isFirstMessage(view) && !view.forked && !view.accepted?.replay_of;
+  return (
+    view.generationNumber === 0 &&
+    !isOfProgram(view) &&
+    isFirstMessage(view) &&
+    !view.forked &&
+    !view.accepted?.replay_of
+  );
 }
 
 function firstTurn(numHits: number): string {
@@ -99,7 +105,8 @@ function isGone({ cache }: TraceView): boolean {
 }
 
 /** The engine's own reason for the first block that it did not find. */
-function withoutComparison({ cache }: TraceView): [Cause, string] {
+function withoutComparison(view: TraceView): [Cause, string] {
+  const { cache } = view;
   if (cache!.absence === "expired")
     return ["expired", "The cache had kept the first missing block, but its time to live ran out."];
   if (cache!.absence === "evicted")
@@ -108,6 +115,8 @@ function withoutComparison({ cache }: TraceView): [Cause, string] {
       "The cache had kept the first missing block, but evicted it to make room for other requests.",
     ];
   if (cache!.absence === "never") return ["never-stored", "This worker never kept the first missing block."];
+  if (isOfProgram(view))
+    return ["unknown", "The reason is not known: a program's call is compared only in a recording."];
   return [
     "unknown",
     "The reason is not known: the trace has no turn before this one to compare with. The server compares them when the request has ended.",

@@ -67,6 +67,7 @@ export function intervalTable(view: TraceView): IntervalTable {
   for (const interval of preparation)
     if (interval.isBeside) found.push(interval);
     else add(interval.stage, interval.label, interval.start, interval.end);
+  embeddingIntervals(view, add);
   generationIntervals(first!, add, browser.firstPaint);
   for (const each of others) {
     const { context, prompt } = each;
@@ -90,6 +91,15 @@ export function intervalTable(view: TraceView): IntervalTable {
 
 /** Adds an interval if it goes beyond those before, and returns how far they reach. */
 type Add = (stage: StageId, label: string, from: Moment, to: Moment) => number;
+
+function embeddingIntervals(
+  { embeddedTexts: texts, embedding, finished, failed }: TraceView,
+  add: Add,
+): void {
+  add("tokens", "Tokenization", texts && texts.at - texts.duration_us, texts?.at);
+  add("prefill", "Embedding", embedding && embedding.at - embedding.duration_us, embedding?.at);
+  add("bill", "Bill", embedding?.at, (finished ?? failed)?.at);
+}
 
 /** From a generation's queue to its last text. */
 function generationIntervals(view: TraceView, plain: Add, firstPaint?: Moment): void {

@@ -49,11 +49,17 @@ export function stageSpans(view: TraceView): Span[] {
     add("browser", "network and last paint", releases.at(-1)?.at, browser.lastPaint);
   add("gateway", "sign-in, limits, records", accepted?.received_at, gateway?.at);
   add("safety", "check of the message", inputCheck && inputCheck.at - inputCheck.duration_us, inputCheck?.at);
+  embeddingSpans(view, add);
   for (const each of eachGeneration(view)) generationSpans(each, add);
-  add("bill", "bill", generation?.at, bill?.at);
+  add("bill", "bill", (generation ?? view.embedding)?.at, bill?.at);
   if (generation && !bill && !isOver(view)) add("bill", "bill", generation.at, view.at, true);
   add("bill", "saving the trace", bill?.at, over?.at);
   return found;
+}
+
+function embeddingSpans({ embeddedTexts: texts, embedding }: TraceView, add: Add): void {
+  add("tokens", "tokenization", texts && texts.at - texts.duration_us, texts?.at);
+  add("prefill", "embedding", embedding && embedding.at - embedding.duration_us, embedding?.at);
 }
 
 type Add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen?: boolean) => void;

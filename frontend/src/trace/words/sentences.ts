@@ -29,7 +29,7 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
     view.started && !view.prefill.length
       ? "The engine is reading the prompt."
       : sentence(view, stageAtWork(view)),
-  done: (view) => sentence(view, "sampling"),
+  done: (view) => sentence(view, view.embedding ? "prefill" : "sampling"),
   length: (view) => {
     const cut = cutOf(view);
     return cut
@@ -94,12 +94,17 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
       (context.dropped.length
         ? `; ${counted(context.dropped.length, "old message")} did not fit.`
         : "; every message fits."),
-  tokens: ({ prompt }) =>
-    prompt &&
-    `The tokenizer cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
-      (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
+  tokens: ({ prompt, embeddedTexts }) => {
+    if (embeddedTexts)
+      return `${counted(embeddedTexts.texts.length, "text")} became ${counted(embeddedTexts.num_tokens, "token")}.`;
+    if (!prompt) return null;
+    const lost = prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : ".";
+    return `The tokenizer cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens${lost}`;
+  },
   queue: (view) => view.queued && queueSentence(view, view.queued),
-  prefill: ({ prefill, started, tokens, cache, forked }) => {
+  prefill: ({ prefill, started, tokens, cache, forked, embedding }) => {
+    if (embedding)
+      return `${counted(embedding.num_texts, "vector")} of ${count(embedding.num_dimensions)} numbers computed in ${duration(embedding.computed_us)}.`;
     // A preemption's recomputation after the first token was no reading of the prompt.
     const chunks = prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
     if (!chunks[0]) {

@@ -84,6 +84,28 @@ export const TERMS = {
       "Other requests whose tokens the same step computed. The trace does not record which requests they are.",
     exhibit: "batching",
   },
+  embedding: {
+    sentence:
+      "Numbers that place a text among others: the mean over its tokens, of length one. Texts of like meaning lie close.",
+    exhibit: null,
+  },
+  embeddingModel: {
+    sentence: "The model that made the vectors, and the version of the package with its weights.",
+    exhibit: null,
+  },
+  embeddingTime: {
+    sentence: "The time in which the model computed this call's vectors, on one thread of the web process.",
+    exhibit: null,
+  },
+  embeddingWait: {
+    sentence:
+      "One thread computes all calls, eight texts at a time. This is the wait for its turns, with the handing over.",
+    exhibit: null,
+  },
+  device: {
+    sentence: "The processor that computed the vectors.",
+    exhibit: null,
+  },
   prefill: {
     sentence:
       "The model reads the prompt, many tokens in one step. Computing power sets its pace, not memory bandwidth.",

@@ -55,14 +55,6 @@ def test_what_is_no_call_is_a_400(key: str, path: str) -> None:
     assert not Request.objects.exists()
 
 
-@EVERY
-def test_of_two_fields_with_one_name_the_last_counts(key: str, path: str) -> None:
-    """As Python's own reader does it: a client that sends both means the last."""
-    whole = json.dumps(BODIES[path] | {"model": "nope"})
-    assert call(path, ('{"model": "nope again", ' + whole[1:]).encode(), key).status == 404
-    assert call(path, (whole[:-1] + ', "model": 1}').encode(), key).status == 400
-
-
 @pytest.mark.parametrize("path", NUMBERS)
 def test_a_huge_number_is_refused(key: str, path: str) -> None:
     """A seed may be any whole number, and the most calls of tools have no effect."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from asgiref.sync import async_to_sync
-
 from inference.protocol.events import AnyEvent
 from webapp.api.openai import chat, chat_views, completions, completions_views
 from webapp.api.openai.body import decode
-from webapp.api.openai.embeddings import EmbeddingsBody, answer_of, estimate, texts_of
+from webapp.api.openai.embeddings import EmbeddingsBody, answer_of, texts_of
 from webapp.api.openai.responses import parse, views
 from webapp.api.openai.responses.head import projection_of
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.api.openai.shapes import ChatBody
-from webapp.batches.form import Computed, ComputedAnswer, Work
-from webapp.calls.embeddings import embedder
+from webapp.batches.form import Embedding, Work
 from webapp.gateway.errors import ApiError
 from webapp.keys.keys import check_scope
 from webapp.keys.models import ApiKey
@@ -28,7 +25,7 @@ Events = Sequence[Sequence[AnyEvent]]
 class Endpoint(Protocol):
     """One address."""
 
-    def work(self, body: bytes, user_id: int, key: ApiKey | None) -> Work | Computed:
+    def work(self, body: bytes, user_id: int, key: ApiKey | None) -> Work | Embedding:
         """Read a line. Raises what the live call raises."""
 
     def answer(self, body: bytes, requests: Sequence[Request], events: Events) -> Any:
@@ -70,19 +67,13 @@ class Responses:
 
 
 class Embeddings:
-    def work(self, body: bytes, user_id: int, key: ApiKey | None) -> Computed:
+    def work(self, body: bytes, user_id: int, key: ApiKey | None) -> Embedding:
         given = decode(body, EmbeddingsBody)
         check_scope(key, "batches", given.model)
-        texts = texts_of(given)
-
-        def compute() -> ComputedAnswer:
-            found = async_to_sync(embedder().embed)(texts, user_id)
-            return ComputedAnswer(answer_of(given, found), found.num_tokens)
-
-        return Computed(estimate(texts), compute)
+        return Embedding(texts_of(given), lambda found: answer_of(given, found))
 
     def answer(self, body: bytes, requests: Sequence[Request], events: Events) -> Any:
-        raise AssertionError("no request answers an embedding")
+        raise AssertionError("an embedding is answered when it is computed")
 
 
 ENDPOINTS: dict[str, Endpoint] = {

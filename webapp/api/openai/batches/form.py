@@ -11,7 +11,7 @@ from inference.protocol.events import AnyEvent
 from webapp.api.openai.batches.endpoints import ENDPOINTS
 from webapp.api.openai.errors import error_of
 from webapp.api.view import refusal_of
-from webapp.batches.form import Computed, Work
+from webapp.batches.form import Embedding, Work
 from webapp.batches.models import Batch, Line
 from webapp.gateway.errors import ApiError
 from webapp.keys.models import ApiKey
@@ -54,7 +54,7 @@ class OpenAIForm:
     surface = "openai"
     has_files = True
 
-    def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Computed:
+    def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Embedding:
         return ENDPOINTS[batch.endpoint].work(body, batch.user_id, key)
 
     def answer(

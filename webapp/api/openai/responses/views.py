@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 
 from inference.protocol.events import AnyEvent
 from webapp.api.families.described import described
-from webapp.api.families.family import arrival_of, traced
+from webapp.api.families.family import arrival_of, note_begun, traced
 from webapp.api.families.stream import Stream, place_for, place_if
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
 from webapp.api.openai.body import read
@@ -71,6 +71,7 @@ async def create_response(http: HttpRequest) -> HttpResponseBase:
             begun = await sync_to_async(_begin)(http, body, timing)
         else:
             begun = await attended(lambda: _begin(http, body, timing))
+        note_begun(http, begun.requests)
         projection = projection_of(begun.requests[0], body)
         is_background = bool(body.background) or begun.is_repeat  # the first call may still be read
         source = relay(begun.requests, ending_of(http), is_background)
