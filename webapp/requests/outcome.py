@@ -30,6 +30,7 @@ from inference.protocol.failures import Failure
 from inference.protocol.generations import latest
 from inference.protocol.request import FinishReason, Usage
 from webapp.requests.generations import Generation, generations_of, total
+from webapp.requests.rounds import is_pausing
 
 VERDICTS = ("allow", "flag", "rewrite", "block")
 """Verdicts from the mildest to the worst."""
@@ -49,7 +50,7 @@ class Outcome:
     is_cache_known: bool | None
     """False: a remote back end did not report its cache. None: no generation has finished."""
     finish_reason: FinishReason | None
-    """That of the last generation; None: it has not finished."""
+    """That of the last generation; None: it has not finished, or the model is to be asked again."""
     generation_failure: Failure | None
     """The failure with which the last generation finished."""
     queue_us: int | None
@@ -91,7 +92,7 @@ def fold(frames: Sequence[Frame]) -> Outcome:
         text="".join(generation.text for generation in generations),
         usage=total(event.usage for event in finished),
         is_cache_known=all(event.is_cache_known for event in finished) if finished else None,
-        finish_reason=generations[-1].finish_reason,
+        finish_reason=_finish_reason(events, generations[-1]),
         generation_failure=_failure(generations[-1].finished),
         queue_us=_queue_us(events),
         worker=started[-1].worker if started else None,
@@ -116,10 +117,17 @@ def is_started(events: Iterable[AnyEvent]) -> bool:
 
 
 def is_computed(events: Sequence[AnyEvent]) -> bool:
-    """True if a worker's engine has begun the last generation, and was not interrupted since."""
-    bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted)
+    """True if a worker's engine has begun the last generation, and has neither finished nor lost it."""
+    bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted, GenerationFinished)
     last = [event for event in latest(events) if isinstance(event, bounds)][-1:]
-    return bool(last) and not isinstance(last[0], GenerationInterrupted)
+    return bool(last) and not isinstance(last[0], GenerationInterrupted | GenerationFinished)
+
+
+def _finish_reason(events: Sequence[AnyEvent], last: Generation) -> FinishReason | None:
+    """A request that its user stops between two generations has an answer that is not whole."""
+    if not is_pausing(events):
+        return last.finish_reason
+    return "abort" if any(isinstance(event, RequestCancelled) for event in events) else None
 
 
 def _first(events: Sequence[AnyEvent], kind: type[AnyEvent]) -> int | None:
