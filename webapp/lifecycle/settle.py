@@ -197,6 +197,7 @@ def _terminal(outcome: Outcome, failure: Failure | None, clock: RequestClock) ->
 def record(request: Request, outcome: Outcome) -> None:
     """Set the outcome's figures in the row, without saving it."""
     request.output_text = _storable(outcome.text)
+    request.rounds = outcome.rounds
     request.usage = msgspec.to_builtins(outcome.usage)
     request.is_cache_known = outcome.is_cache_known
     request.num_output_tokens = outcome.usage.output

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from inference.protocol.events import (
     TERMINAL,
@@ -30,7 +30,7 @@ from inference.protocol.failures import Failure
 from inference.protocol.generations import latest
 from inference.protocol.request import FinishReason, Usage
 from webapp.requests.generations import Generation, generations_of, total
-from webapp.requests.rounds import is_pausing
+from webapp.requests.rounds import is_pausing, rounds_of
 
 VERDICTS = ("allow", "flag", "rewrite", "block")
 """Verdicts from the mildest to the worst."""
@@ -43,6 +43,8 @@ class Outcome:
     """The answer and its figures, as far as the log contains them."""
 
     generations: tuple[Generation, ...]
+    rounds: list[dict[str, Any]] | None
+    """The generations before the last, as the request's row keeps them."""
     text: str
     """The texts of all generations."""
     usage: Usage
@@ -89,6 +91,7 @@ def fold(frames: Sequence[Frame]) -> Outcome:
     started = [event for event in events if isinstance(event, GenerationStarted)]
     return Outcome(
         generations=generations,
+        rounds=rounds_of(events),
         text="".join(generation.text for generation in generations),
         usage=total(event.usage for event in finished),
         is_cache_known=all(event.is_cache_known for event in finished) if finished else None,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from inference.protocol import tool_calls
 from inference.protocol.events import (
     AnyEvent,
+    GenerationEvent,
     GenerationFinished,
     RequestAccepted,
     RequestCancelled,
@@ -67,6 +68,23 @@ def unfinished(events: Sequence[AnyEvent]) -> list[Called]:
     """Those of the calls that have no result yet."""
     done = {event.call_id for event in events if isinstance(event, ToolFinished)}
     return [each for each in calls_of(events) if each.id not in done]
+
+
+def rounds_of(events: Sequence[AnyEvent]) -> list[dict[str, Any]] | None:
+    """The generations before the last with their calls, as a request's row keeps them; None: there was no other."""
+    results = {event.call_id: event for event in events if isinstance(event, ToolFinished)}
+    found = []
+    for number in range(last_number(events)):
+        until = [event for event in events if not isinstance(event, GenerationEvent) or event.generation <= number]
+        text = "".join(event.text for event in latest(until) if isinstance(event, TextReleased))
+        calls = [_kept(each, results[each.id]) for each in calls_of(until) if each.id in results]
+        found.append({"text": text, "calls": calls})
+    return found or None
+
+
+def _kept(called: Called, result: ToolFinished) -> dict[str, Any]:
+    call = called.call
+    return {"name": call.name, "arguments": call.arguments, "result": result.result, "is_error": result.is_error}
 
 
 def is_pausing(events: Sequence[AnyEvent]) -> bool:
