@@ -17,6 +17,9 @@ _SIGNIFICANT_DIGITS = 15
 """A float has no more that are sure."""
 _MOST_DIGITS = 100
 """Digits of a whole number's result."""
+_NUMBER = r"-?\(*[0-9]{1,15}(\.[0-9]{1,15})?\)*"
+_WRITTEN = rf"{_NUMBER}( ?(\*\*|[-+*/%]) ?{_NUMBER}){{0,15}}"
+"""The form to which a model is held: numbers and signs by turns. Only its brackets may not pair."""
 _EXPRESSION = r"[0-9+\-*/%(). ]{1,100}"
 _SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "^": "**"})
 
@@ -50,7 +53,7 @@ CALCULATOR = BuiltIn(
         parameters=json.dumps(
             {
                 "type": "object",
-                "properties": {"expression": {"type": "string", "pattern": f"^{_EXPRESSION}$"}},
+                "properties": {"expression": {"type": "string", "pattern": f"^{_WRITTEN}$"}},
                 "required": ["expression"],
                 "additionalProperties": False,
             }
