@@ -1,4 +1,4 @@
-"""The site's Celery app: the tasks of a request's lifecycle. `celery -A webapp worker -Q prepare,settle`."""
+"""The site's Celery app: the tasks of a request's lifecycle. `celery -A webapp worker -Q prepare,tools,settle`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ app = make_app(
     "webapp",
     settings.ENVIRONMENT.redis_url,
     "settle",
-    routes={"lifecycle.prepare": "prepare"},
+    routes={"lifecycle.prepare": "prepare", "lifecycle.call": "tools"},
     fails_fast=True,
     is_of_site=True,
 )

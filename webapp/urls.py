@@ -42,6 +42,7 @@ from webapp.api import (
     sign_ins,
     site,
     steps,
+    tools,
     usage,
     what_if,
 )
@@ -203,6 +204,7 @@ urlpatterns = [
     path("api/users/<int:user_id>/data", api(GET=privacy.show_user_data)),
     path("api/users/<int:user_id>/export", api(GET=privacy.export_user_data)),
     path("api/users/<int:user_id>/erasure", api(POST=privacy.erase_user_data)),
+    path("api/tools", api(GET=tools.list_tools)),
     path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),
     path("api/presets/<int:preset_id>", api(PATCH=presets.rename_preset, DELETE=presets.delete_preset)),
     path("api/bring", api(POST=bring.take_apart)),

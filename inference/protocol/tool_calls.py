@@ -154,6 +154,29 @@ class Splitter:
         return Piece(kind, taken)
 
 
+@dataclass(frozen=True)
+class Call:
+    """One call of an answer."""
+
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+
+
+def split(text: str) -> tuple[str, list[Call]]:
+    """Return a whole answer's own text, and its complete calls in order."""
+    splitter, spoken, calls = Splitter(), "", list[Call]()
+    for piece in [*splitter.feed(text), *splitter.end()]:
+        match piece.kind:
+            case "text":
+                spoken += piece.text
+            case "name":
+                calls.append(Call(piece.text, ""))
+            case "arguments":
+                calls[-1] = Call(calls[-1].name, calls[-1].arguments + piece.text)
+    return spoken, calls[:-1] if splitter.is_within_call else calls
+
+
 def _held(text: str, head: str) -> int:
     """Length of the longest end of the text that the head begins with."""
     lengths = range(min(len(text), len(head) - 1), 0, -1)

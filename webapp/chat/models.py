@@ -28,6 +28,8 @@ class Conversation(models.Model):
     params = models.JSONField(default=dict)
     n = models.PositiveSmallIntegerField(default=1)
     """Number of answers to each message."""
+    tools = models.JSONField(default=list)
+    """Names of the server's tools that its answers may call."""
     leaf_id = models.CharField(max_length=32, blank=True)
     """Id of the last message of the shown branch."""
     is_pinned = models.BooleanField(default=False)

@@ -13,6 +13,7 @@ from inference.protocol.request import KeptTTL, SamplingParams
 from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
+from webapp.context.tools import definitions, result
 from webapp.gateway.idempotency import Key
 from webapp.keys.keys import check_scope
 from webapp.lifecycle import begin as lifecycle
@@ -20,6 +21,8 @@ from webapp.lifecycle.start import Arrival
 from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
+from webapp.requests.rounds import flags_of
+from webapp.tools import catalog
 
 _TTL: KeptTTL = "5m"
 """Time for which a chat's beginning is kept after its last use: a reader answers within minutes, or much later."""
@@ -97,7 +100,9 @@ def _answer(
     arrival: Arrival,
     key: Key | None = None,
 ) -> list[Message]:
-    source = MessagesInput(messages_for(conversation, question), arrival.is_stepped)
+    source = MessagesInput(
+        messages_for(conversation, question), arrival.is_stepped, features=flags_of(conversation.tools)
+    )
     requests = [_request(conversation, question, source, each, arrival) for each in params]
     return begin(conversation, question, requests, params, arrival, key)
 
@@ -162,11 +167,27 @@ def messages_for(conversation: Conversation, question: Message) -> Messages:
 
 
 def messages_of(conversation: Conversation, path: list[Message]) -> Messages:
-    """Return the system prompt and this branch, whose answers have ended."""
-    turns = [SourceMessage(each.role, each.text, each.source) for each in without_blocked(path) if each.text]
-    if not conversation.system_prompt:
-        return tuple(turns)
-    return SourceMessage("system", conversation.system_prompt, "conversation:system"), *turns
+    """Return the system prompt, the tools' definitions, and this branch, whose answers have ended."""
+    found: list[SourceMessage] = []
+    if conversation.system_prompt:
+        found.append(SourceMessage("system", conversation.system_prompt, "conversation:system"))
+    if tools := catalog.definitions_of(conversation.tools):
+        text = ("\n\n" if found else "") + definitions(tools)
+        found.append(SourceMessage("system", text, "tools", bool(found), "tools"))
+    return *found, *(part for each in without_blocked(path) for part in _said(each))
+
+
+def _said(message: Message) -> list[SourceMessage]:
+    """The message as the model reads it: an answer that called tools as its rounds, with their results."""
+    rounds = message.request.rounds if message.role == Message.Role.ASSISTANT and message.request else None
+    found: list[SourceMessage] = []
+    for number, each in enumerate(rounds or ()):
+        source = f"{message.source}:{number}"
+        results = "\n".join(result(call["result"]) for call in each["calls"])
+        found.append(SourceMessage("assistant", each["text"], source))
+        found.append(SourceMessage("user", results, f"{source}:results", kind="result"))
+    last = message.text[sum(len(each["text"]) for each in rounds or ()) :]
+    return [*found, SourceMessage(message.role, last, message.source)] if last else found
 
 
 def kept(messages: Messages) -> Messages:
@@ -174,8 +195,8 @@ def kept(messages: Messages) -> Messages:
 
     The answers' blocks are in the cache already, so only texts that are new to it are written at a price.
     """
-    ends = {0, len(messages) - 2} if len(messages) > 1 else set()
-    marked = {end for end in ends if end or messages[0].role == "system"}
+    num_system = next((at for at, each in enumerate(messages) if each.role != "system"), len(messages))
+    marked = {end for end in (num_system - 1, len(messages) - 2) if 0 <= end < len(messages) - 1}
     return tuple(replace(each, breakpoint=_TTL) if at in marked else each for at, each in enumerate(messages))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment, SegmentKind
 from inference.protocol.request import KeptTTL
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt, plain_prompt
@@ -37,6 +39,17 @@ class Assembled:
     reserved_output: int
     segments: tuple[Segment, ...]
     dropped: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True)
+class Round:
+    """A generation that is over, and whose answer the next prompt repeats."""
+
+    context: ContextAssembled
+    prompt: PromptTokenized
+    answer: SourceMessage
+    answer_ids: tuple[int, ...]
+    """The answer's tokens, without the control token that ended it: the template writes that."""
 
 
 class ContextTooLarge(Exception):
@@ -126,6 +139,33 @@ class Assembler:
             dropped=context.dropped,
         )
 
+    def go_on(self, before: Round, following: Sequence[SourceMessage], max_tokens: int) -> Assembled:
+        """Return a round's prompt and answer, token by token, and what follows them: the prefix cache has the first.
+
+        Raises ContextTooLarge, TemplateError, ValueError (lone surrogates).
+        """
+        messages = [SourceMessage("user", "-", "template"), before.answer, *following]
+        rendered = self._render(messages)
+        first = next(place for place, segment in enumerate(rendered.segments) if segment.message == 1) + 1
+        tail = rendered.segments[first].start
+        start, end = len(before.prompt.ids), len(before.prompt.ids) + len(before.answer_ids)
+        ids = [*before.prompt.ids, *before.answer_ids, *rendered.ids[tail:]]
+        num_left = self._window - len(ids)
+        if num_left < min(max_tokens, 1):
+            raise self._all_too_large(len(ids))
+        source, text = before.answer.source, before.answer.content
+        answer = Segment(kind="history", role="assistant", start=start, end=end, source=source, text=text)
+        told = (_moved(each, end - tail) for each in _segments(rendered, messages)[first:])
+        special = (*before.prompt.special, *(place + end - tail for place in rendered.special if place >= tail))
+        lossy_bytes = before.prompt.lossy_bytes + rendered.lossy_bytes
+        return Assembled(
+            prompt=Prompt(ids, list(special), [], lossy_bytes, rendered.encoding_us),
+            window=self._window,
+            reserved_output=min(max_tokens, self._window // 4, num_left),
+            segments=(*before.context.segments, answer, *told),
+            dropped=before.context.dropped,
+        )
+
     def _render(self, messages: Sequence[SourceMessage]) -> Prompt:
         return self._template.render(_marked(messages))
 
@@ -165,6 +205,10 @@ class Assembler:
             reason="the window is full; the oldest turns are left out first",
             text=message.content[:_EXCERPT_CHARS],
         )
+
+
+def _moved(segment: Segment, by: int) -> Segment:
+    return msgspec.structs.replace(segment, start=segment.start + by, end=segment.end + by)
 
 
 def _marked(messages: Sequence[SourceMessage]) -> list[ChatMessage]:

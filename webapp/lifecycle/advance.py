@@ -4,7 +4,8 @@
     nothing                           begin: it is written again from the row
     its beginning                     prepare
     its prompt                        generate: a worker claims the attempt, or a new attempt takes over from a lost one
-    its last generation's end         settle
+    its last generation's end         settle; call, where the answer calls tools of the server
+    their results                     go on: the model is asked again
 
 Only the last generation counts: those before it are over.
 The order of a take-over makes two watchdogs, a late worker and a death at any point harmless. One conditional update of
@@ -17,8 +18,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from typing import Literal
-
-from django.db.models import F
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.entry import end_of
@@ -40,11 +39,14 @@ from inference.protocol.events import (
 from inference.protocol.failures import Failure
 from inference.protocol.generations import last_number, latest
 from webapp.lifecycle import dispatch
+from webapp.lifecycle.attempts import take_attempt
+from webapp.lifecycle.calling import go_on
 from webapp.lifecycle.generation_request import tokenizer_version
 from webapp.lifecycle.placement import unavailable
 from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, leave, settle
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.requests.rounds import after_generation
 from webapp.requests.workers import suspect
 
 logger = logging.getLogger(__name__)
@@ -62,7 +64,7 @@ _ENDED_WORKERS = Failure(
 )
 _REFUSED = Failure("safety", "blocked", "The message was blocked by the safety policy.")
 
-Step = Literal["begin", "prepare", "generate", "refuse", "settle"]
+Step = Literal["begin", "prepare", "generate", "refuse", "call", "go_on", "settle"]
 
 
 def next_step(events: Sequence[AnyEvent]) -> Step:
@@ -71,9 +73,9 @@ def next_step(events: Sequence[AnyEvent]) -> Step:
         return "begin"
     if any(isinstance(event, TERMINAL) for event in events):
         return "settle"
+    if any(isinstance(event, GenerationFinished) for event in latest(events)):
+        return after_generation(events)
     events = latest(events)
-    if any(isinstance(event, GenerationFinished) for event in events):
-        return "settle"  # the one place that says what follows a generation
     is_begun = any(isinstance(event, GenerationStarted | GenerationResumed) for event in events)
     if not is_begun and any(isinstance(event, SafetyChecked) and event.verdict == "block" for event in events):
         return "refuse"
@@ -122,22 +124,18 @@ def _advance(request: Request, frames: Sequence[Frame]) -> None:
             dispatch.queue_report(request)
         case "generate":
             _generate(request, frames)
+        case "call" if take_attempt(request):
+            dispatch.queue_calls(request)
+        case "go_on" if take_attempt(request):
+            go_on(request)
 
 
 def _begin(request: Request) -> None:
     """Write the log's beginning again. A worker that still has the lost log keeps its lease, and puts the log back."""
-    if _take_attempt(request):
+    if take_attempt(request):
         logger.warning("attempt %d of %s begins again", request.attempt, request.pk)
         services.event_log().append(request.pk, [beginning(request)], request.attempt, is_next=True)
         dispatch.queue_preparation(request)
-
-
-def _take_attempt(request: Request) -> bool:
-    """Take the next attempt's number; False where another process has taken it."""
-    open_rows = Request.objects.filter(pk=request.pk, attempt=request.attempt, finished_at=None)
-    is_taken = open_rows.update(attempt=F("attempt") + 1) == 1
-    request.attempt += is_taken
-    return is_taken
 
 
 def _generate(request: Request, frames: Sequence[Frame]) -> None:
@@ -158,7 +156,7 @@ def _take_over(request: Request) -> None:
     if worker := leases.worker_of(request.pk):  # it holds the request no longer: it may be gone
         suspect(worker)
     lost = request.attempt
-    if not _take_attempt(request):
+    if not take_attempt(request):
         return
     log.fence(request.pk, request.attempt)
     frames = log.read(request.pk)

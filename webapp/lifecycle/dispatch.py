@@ -27,6 +27,8 @@ _PREPARATION_S = 5.0
 """A preparation takes milliseconds, or seconds where many wait."""
 _REPORT_S = 10.0
 """A settlement takes a fraction of a second, or seconds where many wait."""
+_CALLS_S = 15.0
+"""The calls of one round take milliseconds, or seconds where many wait."""
 _QUEUED_S = 4.0
 """Interval at which a generation that no worker has claimed is looked for in its queue."""
 _TAKEN_S = 2.0
@@ -60,6 +62,13 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark)
     app.send_task(
         "inference.generate", args=[payload], queue=queue, expires=GENERATION_EXPIRY_S, argsrepr="", kwargsrepr=""
     )
+
+
+def queue_calls(request: Request) -> None:
+    """Queue the calls of the last generation, for the request's new attempt. Raises as queue_preparation."""
+    services.event_log().fence(request.pk, request.attempt)
+    services.leases().grant(request.pk, request.attempt, _CALLS_S, "")
+    app.send_task("lifecycle.call", args=[request.pk, request.attempt])
 
 
 def is_waiting(request: Request, events: Sequence[AnyEvent]) -> bool:

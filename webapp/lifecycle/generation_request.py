@@ -9,6 +9,7 @@ import msgspec
 from inference.protocol.events import (
     AnyEvent,
     ContextAssembled,
+    GenerationFinished,
     GenerationForked,
     GenerationInterrupted,
     GenerationResumed,
@@ -21,6 +22,7 @@ from inference.protocol.request import CacheMark, GenerationRequest, SamplingPar
 from webapp.lifecycle.packing import most_output
 from webapp.requests.input import is_stepped
 from webapp.requests.models import Request
+from webapp.requests.rounds import MAX_ROUNDS
 from webapp.safety.in_force import saved_policy
 
 BATCH_PRIORITY = -1
@@ -31,11 +33,11 @@ _BEGUN = (GenerationStarted, GenerationResumed, GenerationInterrupted)
 
 def generation_request(request: Request, events: Sequence[AnyEvent]) -> GenerationRequest:
     """Return the request's last generation. events: its log, which has that generation's prompt."""
-    generation, events = last_number(events), latest(events)
+    generation, of_request, events = last_number(events), events, latest(events)
     context, prompt = first(events, ContextAssembled), first(events, PromptTokenized)
     assert context is not None and prompt is not None
     forked = first(events, GenerationForked)
-    params = msgspec.convert(request.params, SamplingParams)
+    params = _params(request, of_request)
     most = most_output(context.window, len(prompt.ids), params)
     return GenerationRequest(
         request_id=request.pk,
@@ -58,6 +60,19 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         ),
         is_resumed=any(isinstance(event, _BEGUN) for event in events),
     )
+
+
+def _params(request: Request, events: Sequence[AnyEvent]) -> SamplingParams:
+    """The parameters of the last generation. `max_tokens` counts through all generations.
+
+    Only the first one may have to call a tool, and the last one is offered none.
+    """
+    params, number = msgspec.convert(request.params, SamplingParams), last_number(events)
+    if number == 0 or params.tool_calls is None:
+        return params
+    num_given = sum(event.usage.output for event in events if isinstance(event, GenerationFinished))
+    calls = None if number + 1 >= MAX_ROUNDS else msgspec.structs.replace(params.tool_calls, is_required=False)
+    return msgspec.structs.replace(params, max_tokens=max(0, params.max_tokens - num_given), tool_calls=calls)
 
 
 def tokenizer_version(events: Sequence[AnyEvent]) -> str:

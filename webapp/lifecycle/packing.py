@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.protocol.events import ContextAssembled
+from inference.protocol.events import AnyEvent, ContextAssembled, PromptTokenized
 from inference.protocol.request import SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import MessagesRefused, TemplateError
@@ -48,6 +48,26 @@ def _unusable(error: Exception) -> CannotPrepare:
         message = f"This model takes no such messages: {error}. Change their roles or their order."
         return CannotPrepare("context", "messages_refused", message)
     return CannotPrepare("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}")
+
+
+def packing_events(model: PromptServices, assembled: Assembled, at: int, duration_us: int) -> list[AnyEvent]:
+    """The events of a prompt. at: the end of its assembly, µs since acceptance.
+
+    The tokenizer runs at the end of assembly; its time is reported separately.
+    """
+    prompt = assembled.prompt
+    us = prompt.encoding_us
+    tokenized = PromptTokenized(
+        at=at,
+        tokenizer=model.tokenizer.name,
+        version=model.tokenizer.version,
+        ids=tuple(prompt.ids),
+        pieces=tuple(model.tokenizer.label(token) for token in prompt.ids),
+        special=tuple(prompt.special),
+        lossy_bytes=prompt.lossy_bytes,
+        duration_us=us,
+    )
+    return [context_event(assembled, at - us, duration_us - us), tokenized]
 
 
 def context_event(assembled: Assembled, at: int, duration_us: int) -> ContextAssembled:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import msgspec
 
 from inference.eventlog.clock import RequestClock
-from inference.protocol.events import AnyEvent, PromptTokenized, SafetyChecked
+from inference.protocol.events import AnyEvent, SafetyChecked
 from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
 from webapp.context.assemble import Assembled
-from webapp.lifecycle.packing import context_event, pack, served
+from webapp.lifecycle.packing import pack, packing_events, served
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import MessagesInput, PlainInput, SavedInput
@@ -94,22 +94,5 @@ class Preparation:
         return Prepared(self._in_order(checked, packed))
 
     def _in_order(self, checked: SafetyChecked, packed: Packed) -> list[AnyEvent]:
-        return sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
-
-    def _packing_events(self, packed: Packed) -> list[AnyEvent]:
-        assembled, prompt = packed.assembled, packed.assembled.prompt
-        tokenizer = self._model.tokenizer
-        # The tokenizer runs at the end of assembly; its time is reported separately.
-        us = prompt.encoding_us
-        context = context_event(assembled, packed.at - us, packed.duration_us - us)
-        tokenized = PromptTokenized(
-            at=packed.at,
-            tokenizer=tokenizer.name,
-            version=tokenizer.version,
-            ids=tuple(prompt.ids),
-            pieces=tuple(tokenizer.label(token) for token in prompt.ids),
-            special=tuple(prompt.special),
-            lossy_bytes=prompt.lossy_bytes,
-            duration_us=prompt.encoding_us,
-        )
-        return [context, tokenized]
+        packing = packing_events(self._model, packed.assembled, packed.at, packed.duration_us)
+        return sorted([checked, *packing], key=lambda event: event.at)

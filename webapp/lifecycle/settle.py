@@ -35,6 +35,7 @@ from webapp.limits.budget import promise_to, release
 from webapp.limits.taking import correct
 from webapp.recordings.turns import note_difference
 from webapp.requests import services
+from webapp.requests.input import features_of
 from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome, fold
 from webapp.requests.signals import settled
@@ -180,6 +181,7 @@ def beginning(request: Request) -> RequestAccepted:
         surface=cast(Surface, request.surface),
         model=request.model,
         params=msgspec.convert(request.params, SamplingParams),
+        features=features_of(request.input),
         accepted_unix_us=request.accepted_unix_us,
     )
 
@@ -195,6 +197,7 @@ def _terminal(outcome: Outcome, failure: Failure | None, clock: RequestClock) ->
 def record(request: Request, outcome: Outcome) -> None:
     """Set the outcome's figures in the row, without saving it."""
     request.output_text = _storable(outcome.text)
+    request.rounds = outcome.rounds
     request.usage = msgspec.to_builtins(outcome.usage)
     request.is_cache_known = outcome.is_cache_known
     request.num_output_tokens = outcome.usage.output

@@ -18,6 +18,7 @@ from webapp.keys.models import ApiKey
 from webapp.lifecycle import dispatch
 from webapp.limits.taking import give_back
 from webapp.requests import services
+from webapp.requests.input import features_of
 from webapp.requests.models import Request
 
 MAX_KEPT_BYTES = 1 << 18
@@ -91,6 +92,7 @@ def opening(
         surface=cast(Surface, request.surface),
         model=request.model,
         params=params,
+        features=features_of(request.input),
         accepted_unix_us=request.accepted_unix_us,
         client=arrival.client,
         http_version=arrival.http_version,

@@ -19,6 +19,7 @@ from webapp.alerts import watch as alerts
 from webapp.celery import app
 from webapp.lifecycle import watch
 from webapp.lifecycle.advance import report
+from webapp.lifecycle.calling import run_calls
 from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.fork_preparation import ForkPreparation
 from webapp.lifecycle.plain_preparation import PlainPreparation
@@ -119,6 +120,15 @@ def _hand_on(request: Request, prepared: Prepared, before: Frame) -> None:
 def advance_task(request_id: str, failure: dict[str, str] | None = None, attempt: int = 0) -> None:
     """Carry on a request whose generation is over. failure: why the attempt failed."""
     report(request_id, msgspec.convert(failure, Failure) if failure else None, attempt)
+
+
+@app.task(name="lifecycle.call")
+def call(request_id: str, attempt: int) -> None:
+    """Run the calls that an answer made of the server's tools, and ask the model again."""
+    try:
+        run_calls(request_id, attempt)
+    except (Fenced, LogLost) as error:
+        logger.warning("gave up the calls of %s: %s", request_id, error)
 
 
 @app.task(name="lifecycle.end", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)

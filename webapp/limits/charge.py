@@ -14,8 +14,9 @@ from webapp.billing.bill import prices_in_force
 from webapp.billing.book import PriceSet
 from webapp.limits.rates import Bucket, Kind
 from webapp.requests import services
-from webapp.requests.input import ForkInput, SavedInput
+from webapp.requests.input import ForkInput, SavedInput, features_of
 from webapp.requests.models import Request
+from webapp.requests.rounds import MAX_ROUNDS, tools_of
 
 _BYTES_PER_TOKEN = 4
 """Of English text. The estimate is corrected when the request settles."""
@@ -95,6 +96,9 @@ def _charge_of(request: Request, params: SamplingParams, window: int | None) -> 
     estimate = num_bytes // _BYTES_PER_TOKEN + _MESSAGE_TOKENS // 2 * num_messages + 1
     most = num_bytes + _TEMPLATE_TOKENS + _MESSAGE_TOKENS * num_messages
     is_batch = request.batch_id is not None
+    if tools_of(features_of(source)):  # each round reads its whole prompt
+        most = MAX_ROUNDS * (most + params.max_tokens if window is None else window)
+        return Charge(_within(estimate, window), most, _within(params.max_tokens, window), is_batch)
     return Charge(_within(estimate, window), _within(most, window), _within(params.max_tokens, window), is_batch)
 
 

@@ -16,7 +16,7 @@ from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
 from webapp.requests.queues import generate_queues
 
-QUEUES = ("prepare", "settle", "probes", "otlp")
+QUEUES = ("prepare", "tools", "settle", "probes", "otlp")
 _REQUEST = re.compile(rb"req_[0-9A-Za-z]{22}")
 _SHARED = tuple(f"{PREFIX}{name}:*" for name in ("check", "simulation", "experiment"))
 """Results under a digest of question and user, which names neither. Each lives for minutes; a reader asks again."""

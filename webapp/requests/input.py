@@ -31,6 +31,8 @@ class MessagesInput(msgspec.Struct, frozen=True, tag_field="kind", tag="messages
     """The client of given messages lets the oldest turns be dropped. Without it none is."""
     cache_hint: str = ""
     """The client's own word for requests that begin alike, so that one worker gets them."""
+    features: tuple[str, ...] = ()
+    """Feature flags of the request, such as `tool:calculator`."""
 
 
 class ForkInput(msgspec.Struct, frozen=True, tag_field="kind", tag="fork"):
@@ -70,6 +72,11 @@ RequestInput = NoInput | MessagesInput | ForkInput | SavedInput | PlainInput
 def cache_hint(source: RequestInput) -> str:
     """The client's word for requests that begin alike; empty: it gave none."""
     return source.cache_hint if isinstance(source, MessagesInput) else ""
+
+
+def features_of(source: RequestInput) -> tuple[str, ...]:
+    """The feature flags that travel with the request."""
+    return source.features if isinstance(source, MessagesInput) else ()
 
 
 def is_stepped(source: RequestInput) -> bool:

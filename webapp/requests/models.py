@@ -75,6 +75,9 @@ class Request(models.Model):
     error_stage = models.CharField(max_length=32, blank=True)
     error_code = models.CharField(max_length=32, blank=True)
     error_message = models.TextField(blank=True)
+    rounds = models.JSONField(null=True)
+    """The generations before the last, each with its calls of the server's tools: [{"text": "…", "calls": [{"name",
+    "arguments", "result", "is_error"}]}]. null: there was one generation, or it was not recorded."""
     finish_reason = models.CharField(max_length=16, blank=True)
     usage = models.JSONField(null=True)
     is_cache_known = models.BooleanField(null=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from inference.protocol.events import (
     TERMINAL,
@@ -32,6 +32,7 @@ from inference.protocol.failures import Failure
 from inference.protocol.generations import latest
 from inference.protocol.request import FinishReason, Usage
 from webapp.requests.generations import Generation, generations_of, total
+from webapp.requests.rounds import is_pausing, rounds_of
 
 VERDICTS = ("allow", "flag", "rewrite", "block")
 """Verdicts from the mildest to the worst."""
@@ -44,6 +45,8 @@ class Outcome:
     """The answer and its figures, as far as the log contains them."""
 
     generations: tuple[Generation, ...]
+    rounds: list[dict[str, Any]] | None
+    """The generations before the last, as the request's row keeps them."""
     text: str
     """The texts of all generations."""
     usage: Usage
@@ -51,7 +54,9 @@ class Outcome:
     is_cache_known: bool | None
     """False: a remote back end did not report its cache. None: no generation has finished."""
     finish_reason: FinishReason | None
-    """That of the last generation, or of a request without any; None: it has not finished."""
+    """That of the last generation, or of a request without any.
+
+    None: it has not finished, or the model is to be asked again."""
     generation_failure: Failure | None
     """The failure with which the last generation finished."""
     queue_us: int | None
@@ -90,10 +95,11 @@ def fold(frames: Sequence[Frame]) -> Outcome:
     started = [event for event in events if isinstance(event, GenerationStarted)]
     return Outcome(
         generations=generations,
+        rounds=rounds_of(events),
         text="".join(generation.text for generation in generations),
         usage=total([*(event.usage for event in finished), *_embedded(events)]),
         is_cache_known=all(event.is_cache_known for event in finished) if finished else None,
-        finish_reason=generations[-1].finish_reason or _finish_reason(events),
+        finish_reason=_finish_reason(events, generations[-1]),
         generation_failure=_failure(generations[-1].finished),
         queue_us=_queue_us(events),
         worker=started[-1].worker if started else None,
@@ -118,10 +124,18 @@ def is_started(events: Iterable[AnyEvent]) -> bool:
 
 
 def is_computed(events: Sequence[AnyEvent]) -> bool:
-    """True if a worker's engine has begun the last generation, and was not interrupted since."""
-    bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted)
+    """True if a worker's engine has begun the last generation, and has neither finished nor lost it."""
+    bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted, GenerationFinished)
     last = [event for event in latest(events) if isinstance(event, bounds)][-1:]
-    return bool(last) and not isinstance(last[0], GenerationInterrupted)
+    return bool(last) and not isinstance(last[0], GenerationInterrupted | GenerationFinished)
+
+
+def _finish_reason(events: Sequence[AnyEvent], last: Generation) -> FinishReason | None:
+    """A request that its user stops between two generations has an answer that is not whole."""
+    if not is_pausing(events):
+        finished = _last(events, RequestFinished)  # an embedding has no generation
+        return last.finish_reason or (None if finished is None else finished.finish_reason)
+    return "abort" if any(isinstance(event, RequestCancelled) for event in events) else None
 
 
 def _first(events: Sequence[AnyEvent], kind: type[AnyEvent]) -> int | None:
@@ -181,11 +195,6 @@ def _layers(events: Iterable[AnyEvent]) -> dict[str, str]:
 
 def _embedded(events: Iterable[AnyEvent]) -> Iterator[Usage]:
     return (Usage(uncached_input=event.num_tokens) for event in events if isinstance(event, EmbeddingComputed))
-
-
-def _finish_reason(events: Iterable[AnyEvent]) -> FinishReason | None:
-    finished = _last(events, RequestFinished)
-    return None if finished is None else finished.finish_reason
 
 
 def _failure(finished: GenerationFinished | None) -> Failure | None:

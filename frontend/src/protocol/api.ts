@@ -434,6 +434,8 @@ export interface Conversation {
   params: SamplingParams;
   /** Answers to each message. */
   n: number;
+  /** Names of the server's tools that its answers may call. */
+  tools: string[];
   /** The last message of the branch that is shown. */
   leaf_id: string;
   created_at: string;
@@ -450,6 +452,7 @@ export interface ConversationChange {
   system_prompt?: string | null;
   params?: Partial<SamplingParams> | null;
   n?: number | null;
+  tools?: string[] | null;
   leaf_id?: string | null;
   is_pinned?: boolean | null;
 }
@@ -538,6 +541,8 @@ export interface Draft {
   model?: string | null;
   /** System prompt of a new conversation; a saved one uses its own. None: the model entry's. */
   system_prompt?: string | null;
+  /** Tools of a new conversation; a saved one has its own. None: none. */
+  tools?: string[] | null;
 }
 
 /** Whether a worker takes new requests. */
@@ -1241,6 +1246,8 @@ export interface NewConversation {
   params?: Partial<SamplingParams> | null;
   /** Answers to each message. */
   n?: number;
+  /** Names of the server's tools that its answers may call. */
+  tools?: string[];
 }
 
 /** The place where the new answer leaves the other: `position`, perhaps with `token_id`, or `text`. */
@@ -1282,6 +1289,8 @@ export interface NewMessage {
   client?: Partial<ClientTiming> | null;
   /** Each token waits for a command. */
   is_stepped?: boolean;
+  /** The answer begins with a call of one of the conversation's tools. */
+  must_call?: boolean;
 }
 
 /** A model to add. */
@@ -1345,6 +1354,23 @@ export interface NoticeList {
 /** Notices of now, to come and of the last 90 days, the latest first. */
 export interface NoticePlan {
   notices: PlannedNotice[];
+}
+
+/** A tool that a conversation may use. */
+export interface OfferedTool {
+  /** Its name in calls. */
+  name: string;
+  /** Its name for people. */
+  label: string;
+  /** Its purpose, as the model reads it. */
+  description: string;
+  /** JSON Schema (as JSON text) of its arguments. */
+  parameters: string;
+}
+
+/** The tools of the server, in the order in which a prompt lists them. */
+export interface OfferedTools {
+  tools: OfferedTool[];
 }
 
 /** Every limit that concerns the user's next request to a model. */
@@ -1789,7 +1815,7 @@ export interface PromptDifference {
 
 /** The part of a prompt in which a token stands. */
 export interface PromptPlace {
-  kind: "attachment" | "history" | "memory" | "summary" | "system" | "template" | "tools" | "user";
+  kind: "attachment" | "history" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
   role: string;
   source: string;
   /** The token's place in the prompt, counted from 0. */
@@ -1909,6 +1935,7 @@ export interface Regeneration {
   n?: number | null;
   client?: Partial<ClientTiming> | null;
   is_stepped?: boolean;
+  must_call?: boolean;
 }
 
 /** A model of the registry. */
@@ -2243,7 +2270,7 @@ export interface SavedView {
 
 /** A segment of a prompt, and its length. */
 export interface SegmentSize {
-  kind: "attachment" | "history" | "memory" | "summary" | "system" | "template" | "tools" | "user";
+  kind: "attachment" | "history" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
   num_tokens: number;
 }
 
@@ -3055,6 +3082,7 @@ export interface Operations {
   "POST /api/account/erasure": { body: ConfirmedErasure; answer: UserData; };
   "GET /api/users/{user_id}/data": { answer: UserData; };
   "POST /api/users/{user_id}/erasure": { body: ConfirmedErasure; answer: UserData; };
+  "GET /api/tools": { answer: OfferedTools; };
   "GET /api/presets": { answer: PresetList; };
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };

@@ -218,7 +218,7 @@ export interface DraftVerified {
 
 /** A text that the prompt leaves out. */
 export interface Dropped {
-  kind: "attachment" | "history" | "memory" | "summary" | "system" | "template" | "tools" | "user";
+  kind: "attachment" | "history" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
   source: string;
   num_tokens: number;
   reason: string;
@@ -924,7 +924,7 @@ export interface SamplingParams {
 
 /** A stretch of the prompt with one origin. */
 export interface Segment {
-  kind: "attachment" | "history" | "memory" | "summary" | "system" | "template" | "tools" | "user";
+  kind: "attachment" | "history" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
   /** The chat role it is rendered under; empty for the template's own tokens. */
   role: string;
   /** First token, as an index into the prompt. */

@@ -9,7 +9,8 @@ export type Outcome =
 export function outcomeOf(view: TraceView): Outcome {
   if (!isOver(view)) return "running";
   const { generation, withheld } = atLastGeneration(view);
-  const reason = generation?.finish_reason ?? null;
+  // A stop between two generations is told by the request's own end.
+  const reason = view.finished?.finish_reason === "abort" ? "abort" : (generation?.finish_reason ?? null);
   // A stop sets the worker's flag first. Its caller may die before the log tells of it.
   if (reason === "abort" || (view.cancelledAt !== null && reason === null)) return "stopped";
   if (view.failed) return view.failed.code === "blocked" ? "blocked" : "failed";

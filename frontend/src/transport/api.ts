@@ -196,6 +196,7 @@ export const api = {
   /** Check a conversation's settings. */
   checkSettings: (body: Asking & { model: string; system_prompt: string }) =>
     call("POST /api/conversations/check", { body }),
+  tools: () => call("GET /api/tools"),
   presets: () => call("GET /api/presets"),
   savePreset: (body: NewPreset) => call("POST /api/presets", { body }),
   renamePreset: (preset_id: number, name: string) =>

@@ -8,7 +8,7 @@ from inference.protocol.events.base import Event, GenerationEvent, Value
 from inference.protocol.events.shown import Shown
 from inference.protocol.request import KeptTTL
 
-SegmentKind = Literal["system", "tools", "memory", "summary", "history", "attachment", "user", "template"]
+SegmentKind = Literal["system", "tools", "memory", "summary", "history", "attachment", "user", "result", "template"]
 
 
 class Segment(Value, frozen=True, kw_only=True):

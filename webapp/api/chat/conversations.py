@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -34,6 +34,7 @@ from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
 from webapp.requests.params import checked_params, window_notes
+from webapp.tools.catalog import TOOLS
 from webapp.traces import store
 
 _MAX_LISTED = 500
@@ -87,6 +88,7 @@ def new_conversation(owner: int, body: NewConversation) -> models.Conversation:
         system_prompt=_checked_prompt(wanted.system_prompt),
         params=msgspec.to_builtins(wanted.params),
         n=body.n,
+        tools=list(checked_tools(body.tools)),
     )
 
 
@@ -180,6 +182,8 @@ def change(found: models.Conversation, body: ConversationChange) -> None:
         found.params = msgspec.to_builtins(checked_params(params, found.model))
     if body.n is not None:
         found.n = checked_n(body.n)
+    if body.tools is not None:
+        found.tools = list(checked_tools(body.tools))
     if body.leaf_id is not None:
         if not found.messages.filter(pk=body.leaf_id).exists():
             raise not_found("message")
@@ -188,6 +192,14 @@ def change(found: models.Conversation, body: ConversationChange) -> None:
         found.is_pinned = body.is_pinned
     # Other fields stay untouched: a message may be sent at the same moment.
     found.save(update_fields=[name for name in body.__struct_fields__ if getattr(body, name) is not None])
+
+
+def checked_tools(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of the server's tools, each once. Raises ApiError."""
+    if unknown := next((name for name in names if name not in TOOLS), None):
+        message = f"There is no tool {unknown[:100]!r}. The tools are {', '.join(TOOLS)}."
+        raise ApiError(400, "invalid", message, "tools")
+    return tuple(dict.fromkeys(names))
 
 
 def checked_n(n: int) -> int:
@@ -215,6 +227,7 @@ def _shown(found: models.Conversation) -> Conversation:
         system_prompt=found.system_prompt,
         params=msgspec.convert(found.params, SamplingParams),
         n=found.n,
+        tools=tuple(found.tools),
         leaf_id=found.leaf_id,
         created_at=found.created_at,
         updated_at=found.updated_at,

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
+from inference.protocol.tool_calls import ToolCalls
 from webapp.api.chat.conversations import checked_n, find_conversation
 from webapp.api.chat.schema import NewFork, NewMessage, Regeneration, Sent, Started
 from webapp.api.requests import find
@@ -27,8 +28,10 @@ from webapp.gateway.timing import ServerTiming
 from webapp.keys.middleware import key_of
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import once
+from webapp.requests.input import features_of
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
+from webapp.tools import catalog
 
 _NUM_SEEDS = 2**53
 """JavaScript holds integers up to this exactly."""
@@ -44,6 +47,7 @@ def send_message(
     found = find_conversation(request, conversation_id)
     text = checked_text(body.text)
     params = _params_each(found, body) or _params(found, body.params, _num_answers(body, found))
+    params = [_with_tools(found, each, body.must_call) for each in params]
     parent = None
     if body.parent_id is not None:
         parent = found.messages.filter(pk=body.parent_id).first()
@@ -73,6 +77,7 @@ def regenerate(
     if answer is None:
         raise not_found("answer")
     params = _params(answer.conversation, body.params, _num_answers(body, answer.conversation))
+    params = [_with_tools(answer.conversation, each, body.must_call) for each in params]
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
     done = once(key, lambda: sending.regenerate(answer, params, arrival, key), sending.answers_before)
@@ -116,9 +121,13 @@ def _place(body: NewFork) -> Place:
 
 
 def _fork_params(parent: Request, given: SamplingParams | None) -> SamplingParams:
-    """The given params; without them the parent's, its seed included: the same token then gives the same answer."""
+    """The given params; without them the parent's, its seed included: the same token then gives the same answer.
+
+    A fork has the parent's last prompt, with the results of its tools, and calls none itself.
+    """
     if given is None:
-        return msgspec.convert(parent.params or {}, SamplingParams)
+        params = msgspec.convert(parent.params or {}, SamplingParams)
+        return msgspec.structs.replace(params, tool_calls=None) if features_of(parent.input) else params
     return msgspec.structs.replace(checked_params(given, parent.model), seed=_seeds(given.seed, 1)[0])
 
 
@@ -169,6 +178,19 @@ def _params_each(found: Conversation, body: NewMessage) -> list[SamplingParams] 
         raise ApiError(400, "invalid", f"params_each must have 1 to {MAX_ANSWERS} settings.", "params_each")
     given = [checked_params(each, found.model) for each in body.params_each]
     return [msgspec.structs.replace(each, seed=_seeds(each.seed, 1)[0]) for each in given]
+
+
+def _with_tools(found: Conversation, params: SamplingParams, must_call: bool) -> SamplingParams:
+    """The params with the conversation's tools. Raises ApiError."""
+    if not found.tools:
+        if must_call:
+            raise ApiError(400, "invalid", "must_call needs a tool. Turn one on in the conversation.", "must_call")
+        return params
+    if params.regex is not None:
+        message = "An answer of a form by regex cannot call tools. Remove one of the two."
+        raise ApiError(400, "invalid", message, "params.regex")
+    calls = ToolCalls(tools=catalog.definitions_of(found.tools), is_required=must_call)
+    return msgspec.structs.replace(params, tool_calls=calls)
 
 
 def _seeds(first: int | None, n: int) -> list[int]:

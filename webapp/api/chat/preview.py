@@ -31,6 +31,8 @@ class Draft(Body):
     """Model of a new conversation; a saved one has its own. None: the default."""
     system_prompt: str | None = None
     """System prompt of a new conversation; a saved one uses its own. None: the model entry's."""
+    tools: tuple[str, ...] | None = None
+    """Tools of a new conversation; a saved one has its own. None: none."""
 
 
 async def preview_first(request: HttpRequest, body: Draft) -> Preview:
@@ -75,7 +77,8 @@ def _new(request: HttpRequest, body: Draft) -> Conversation:
     """Return the conversation that the first message would create; saves nothing."""
     if body.parent_id is not None:
         raise not_found("message")
-    given = {name: value for name in ("model", "system_prompt", "params") if (value := getattr(body, name)) is not None}
+    fields = ("model", "system_prompt", "params", "tools")
+    given = {name: value for name in fields if (value := getattr(body, name)) is not None}
     return new_conversation(user_id(request), NewConversation(**given))
 
 

@@ -23,6 +23,8 @@ class NewConversation(Body):
     params: SamplingParams | None = None
     n: int = 1
     """Answers to each message."""
+    tools: tuple[str, ...] = ()
+    """Names of the server's tools that its answers may call."""
 
 
 class ConversationChange(Body):
@@ -34,6 +36,7 @@ class ConversationChange(Body):
     system_prompt: str | None = None
     params: SamplingParams | None = None
     n: int | None = None
+    tools: tuple[str, ...] | None = None
     leaf_id: str | None = None
     is_pinned: bool | None = None
 
@@ -51,6 +54,8 @@ class NewMessage(Body):
     client: ClientTiming | None = None
     is_stepped: bool = False
     """Each token waits for a command."""
+    must_call: bool = False
+    """The answer begins with a call of one of the conversation's tools."""
 
 
 class NewFork(Body):
@@ -75,6 +80,7 @@ class Regeneration(Body):
     n: int | None = None
     client: ClientTiming | None = None
     is_stepped: bool = False
+    must_call: bool = False
 
 
 class ConversationQuery(Query):
@@ -112,6 +118,8 @@ class Conversation(Result):
     params: SamplingParams
     n: int
     """Answers to each message."""
+    tools: tuple[str, ...]
+    """Names of the server's tools that its answers may call."""
     leaf_id: str
     """The last message of the branch that is shown."""
     created_at: datetime

@@ -30,6 +30,10 @@ export class Chat {
   systemPrompt = $state("");
   params = $state() as SamplingParams;
   n = $state(1);
+  /** Names of the server's tools that the answers may call. */
+  tools = $state<string[]>([]);
+  /** True when the next answers begin with a call of a tool. */
+  mustCall = $state(false);
   traces = $state<Record<string, RequestTrace>>({});
   onCreated: (id: string) => void = () => {};
   onStarted: () => void = () => {};
@@ -47,6 +51,8 @@ export class Chat {
   private opening: Promise<void> | null = null;
   /** The change to another model, until the server has it. */
   choosing: Promise<unknown> | null = null;
+  /** The last change of the tools, until the server has it. */
+  private toolsSaved: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly socket: Socket,
@@ -153,6 +159,7 @@ export class Chat {
     this.params = { ...this.defaults.default_params, ...now.params };
     this.n = now.n;
     this.systemPrompt = now.system_prompt;
+    this.tools = [...now.tools];
   }
 
   /** Add the messages that were not known, and return them. */
@@ -187,13 +194,22 @@ export class Chat {
     });
   }
 
+  /** Wait until the server has the chosen model and tools. */
+  private async settingsSaved(): Promise<void> {
+    await this.choosing;
+    await this.toolsSaved.catch(() => {});
+  }
+
   get asking(): Asking {
     return { params: $state.snapshot(this.params), n: this.n };
   }
 
   /** Step mode asks for one answer: the user cannot choose the tokens of several at once. */
-  private get asked(): Asking & { is_stepped?: boolean } {
-    return this.isStepped ? { ...this.asking, n: 1, is_stepped: true } : this.asking;
+  private get asked(): Asking & { is_stepped?: boolean; must_call?: boolean } {
+    const called = this.mustCall && this.tools.length ? { must_call: true } : {};
+    return this.isStepped
+      ? { ...this.asking, ...called, n: 1, is_stepped: true }
+      : { ...this.asking, ...called };
   }
 
   /** Send a message. edited: the message that it replaces; own: settings for this message alone. */
@@ -232,9 +248,10 @@ export class Chat {
   private async post(unsent: Unsent, clock: ClientClock): Promise<void> {
     // A conversation whose first message was refused is new as well.
     const isNew = !this.conversation?.messages.length;
-    await this.choosing;
+    await this.settingsSaved();
     const { model, systemPrompt: system_prompt } = this;
-    this.conversation ??= await api.createConversation({ model, ...this.asking, system_prompt });
+    const tools = $state.snapshot(this.tools);
+    this.conversation ??= await api.createConversation({ model, ...this.asking, system_prompt, tools });
     const { id } = this.conversation;
     this.outbox.post(unsent, id);
     clock.sent();
@@ -253,10 +270,11 @@ export class Chat {
 
   /** Fetch the request that this text would send now. */
   async preview(text: string, signal: AbortSignal): Promise<Preview> {
-    await this.choosing;
+    await this.settingsSaved();
     const { conversation } = this;
     const body = { text, parent_id: this.path.at(-1)?.id ?? null, params: this.asking.params };
-    const begun = conversation ? {} : { model: this.model, system_prompt: this.systemPrompt };
+    const { model, systemPrompt: system_prompt, tools } = this;
+    const begun = conversation ? {} : { model, system_prompt, tools: $state.snapshot(tools) };
     return api.preview(conversation?.id ?? null, { ...body, ...begun }, signal);
   }
 
@@ -264,7 +282,23 @@ export class Chat {
   get basis(): string {
     const { conversation, params } = this;
     const prompt = conversation?.system_prompt ?? this.systemPrompt;
-    return JSON.stringify([conversation?.id, this.path.at(-1)?.id, this.model, prompt, params]);
+    return JSON.stringify([conversation?.id, this.path.at(-1)?.id, this.model, prompt, params, this.tools]);
+  }
+
+  /** Choose the tools of the answers from the next message on. */
+  async useTools(names: string[]): Promise<void> {
+    const before = this.tools;
+    this.tools = names;
+    const { conversation } = this;
+    if (!conversation) return;
+    this.problem = null;
+    try {
+      this.toolsSaved = api.changeConversation(conversation.id, { tools: names });
+      await this.toolsSaved;
+    } catch (error) {
+      this.tools = before;
+      this.problem = refusalOf(error);
+    }
   }
 
   private parentOf({ editedId }: Unsent): string | null {
@@ -292,7 +326,7 @@ export class Chat {
     const clock = new ClientClock(keydownAt);
     this.problem = null;
     try {
-      await this.choosing;
+      await this.settingsSaved();
       clock.sent();
       const { asked } = this;
       const params = isFresh ? { ...asked.params, seed: null } : asked.params;

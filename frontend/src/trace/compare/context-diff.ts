@@ -49,6 +49,7 @@ const KINDS: Record<Segment["kind"], string> = {
   history: "the earlier turns",
   attachment: "an attachment",
   user: "the new message",
+  result: "a tool's result",
   template: "the template's own text",
 };
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from inference.protocol.tool_calls import Splitter, written
+from inference.protocol.tool_calls import split, written
 from webapp.api.openai.caching import Text, breakpoint_of
 from webapp.api.openai.messages import result_of
 from webapp.api.openai.responses.shapes import (
@@ -62,19 +62,10 @@ def answer_items(prefix: str, text: str, has_calls: bool) -> list[Item]:
     """Return the items of an answer. prefix: of its calls' ids. text: the whole answer, its calls included."""
     if not has_calls:
         return [Item((Said("assistant", text, prefix),))] if text else []
-    splitter, spoken, calls = Splitter(), "", list[list[str]]()
-    for piece in [*splitter.feed(text), *splitter.end()]:
-        if piece.kind == "text":
-            spoken += piece.text
-        elif piece.kind == "name":
-            calls.append([piece.text, ""])
-        else:
-            calls[-1][1] += piece.text
-    if splitter.is_within_call:  # the answer ended in it, so that it was never made
-        calls.pop()
+    spoken, calls = split(text)  # a call in which the answer ended was never made
     found = [Item((Said("assistant", spoken, prefix),))] if spoken else []
     for index, call in enumerate(calls):
-        found.append(Item((Said("assistant", written(*call), prefix),), f"{prefix}_{index}"))
+        found.append(Item((Said("assistant", written(call.name, call.arguments), prefix),), f"{prefix}_{index}"))
     return found
 
 

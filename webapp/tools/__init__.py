@@ -1,0 +1,1 @@
+"""Tools that the server runs itself. Knows nothing of requests and of models."""
