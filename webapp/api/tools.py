@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from webapp.gateway.errors import user_id
 from webapp.gateway.structs import Result
 from webapp.tools.catalog import TOOLS
+from webapp.tools.tool import BuiltIn
 
 
 class OfferedTool(Result):
@@ -31,7 +32,9 @@ class OfferedTools(Result):
 def list_tools(request: HttpRequest) -> OfferedTools:
     """List the tools that a conversation may use."""
     user_id(request)
-    definitions = ((tool.label, tool.definition) for tool in TOOLS.values())
-    return OfferedTools(
-        [OfferedTool(each.name, label, each.description, each.parameters) for label, each in definitions]
-    )
+    return OfferedTools([_offered(each) for each in TOOLS.values()])
+
+
+def _offered(tool: BuiltIn) -> OfferedTool:
+    own = tool.definition
+    return OfferedTool(own.name, tool.label, own.description, own.parameters)

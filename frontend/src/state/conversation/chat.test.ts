@@ -35,7 +35,7 @@ let chat: Chat;
 /** Says no to each message but these; null: to none. */
 let taken: string[] | null;
 /** The server's copy of the conversation. */
-let stored: { id: string; leaf_id: string; messages: Message[] };
+let stored: { id: string; leaf_id: string; tools: string[]; messages: Message[] };
 /** Requests to these paths are answered when the test says so: they have been served until then. */
 let held: { path: string; answer: (response?: Response | Error) => void }[];
 let holding: string | null;
@@ -44,7 +44,7 @@ let holding: string | null;
 function reply(path: string, method: string, body: { n?: number }): unknown {
   if (method === "GET") return stored;
   if (path.endsWith("/fork")) return { assistant_message: message("f", "q"), siblings: [] };
-  if (path === "/api/conversations") return { id: "c", leaf_id: "", messages: [], ...body };
+  if (path === "/api/conversations") return { id: "c", leaf_id: "", tools: [], messages: [], ...body };
   const [first, ...siblings] = Array.from({ length: body.n ?? 0 }, (_, place) => message(`a${place}`, "q"));
   return { user_message: message("q", null), assistant_message: first, siblings, title: "Hello" };
 }
@@ -77,7 +77,7 @@ beforeEach(async () => {
   asked = [];
   taken = holding = null;
   held = [];
-  stored = { id: "c", leaf_id: "", messages: [] };
+  stored = { id: "c", leaf_id: "", tools: [], messages: [] };
   sessionStorage.clear();
   FakeSocket.all = [];
   vi.stubGlobal("WebSocket", FakeSocket);
