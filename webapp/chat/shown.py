@@ -5,10 +5,23 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
+import msgspec
+
 from webapp.chat import models
+from webapp.gateway.structs import Result
 from webapp.requests import summary
 from webapp.requests.models import Request
 from webapp.requests.summary import Figures, ForkOrigin, RequestError
+
+
+class ToolCall(Result):
+    """A call of one of the server's tools, with its result."""
+
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+    result: str
+    is_error: bool
 
 
 class Message(ForkOrigin):
@@ -19,6 +32,8 @@ class Message(ForkOrigin):
     role: Literal["user", "assistant"]
     text: str
     """An open answer has the text released so far, where a whole conversation is shown."""
+    calls: list[ToolCall]
+    """The calls of the server's tools that a settled answer made, in order."""
     key: str | None
     """The Idempotency-Key that a question was posted under; null: none, or not known any more."""
     created_at: datetime
@@ -42,6 +57,7 @@ def shown(message: models.Message, text: str | None = None) -> Message:
         parent_id=message.parent_id,
         role=role,
         text=message.text if text is None else text,
+        calls=_calls(request) if request else [],
         key=getattr(message, "key", None),  # annotated by Conversation.tree()
         created_at=message.created_at,
         request_id=request.id if request else None,
@@ -52,6 +68,10 @@ def shown(message: models.Message, text: str | None = None) -> Message:
         figures=summary.figures(request) if request and request.is_settled else None,
         **summary.fork_fields(request),
     )
+
+
+def _calls(request: Request) -> list[ToolCall]:
+    return [msgspec.convert(call, ToolCall) for each in request.rounds or () for call in each["calls"]]
 
 
 def _status(request: Request) -> Any:

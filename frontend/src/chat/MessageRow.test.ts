@@ -37,6 +37,7 @@ function show(status: Message["status"], finish_reason: string): void {
     parent_id: "q",
     role: "assistant",
     text: " a a",
+    calls: [],
     request_id: "req_a",
     status,
     error: null,

@@ -28,6 +28,7 @@ it("shows an answer whose further actions cannot be fetched, and fails at nothin
     parent_id: "q",
     role: "assistant",
     text: "Sea",
+    calls: [],
     request_id: "req_a",
     status: "done",
   };

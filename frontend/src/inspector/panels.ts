@@ -2,7 +2,7 @@
 import type { Component } from "svelte";
 import type { RequestTrace } from "../state/request/request-trace.svelte";
 import type { StageId } from "../trace/stages";
-import { isEmbedding, type TraceView } from "../trace/view";
+import { allCalls, isEmbedding, type TraceView } from "../trace/view";
 
 /** A panel's properties; each panel uses those it needs. */
 export interface PanelProps {
@@ -116,7 +116,7 @@ export const PANELS = [
     name: "Tools",
     group: "Model",
     load: () => import("./tools/ToolsPanel.svelte"),
-    hasContent: (view) => view.toolCalls.length > 0,
+    hasContent: (view) => allCalls(view).length > 0,
   },
   { name: "Timing", group: "Record", load: () => import("./timing/TimingPanel.svelte") },
   { name: "Network", group: "Record", load: () => import("./network/NetworkPanel.svelte") },

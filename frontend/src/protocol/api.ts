@@ -1152,6 +1152,8 @@ export interface Message {
   role: "assistant" | "user";
   /** An open answer has the text released so far, where a whole conversation is shown. */
   text: string;
+  /** The calls of the server's tools that a settled answer made, in order. */
+  calls: ToolCall[];
   /** The Idempotency-Key that a question was posted under; null: none, or not known any more. */
   key: string | null;
   created_at: string;
@@ -2606,6 +2608,15 @@ export interface ToldTokens {
   num_output: number | null;
   /** The same by kind of token, for a price; null: a kind is not told. */
   usage: Usage | null;
+}
+
+/** A call of one of the server's tools, with its result. */
+export interface ToolCall {
+  name: string;
+  /** JSON, as the model wrote it. */
+  arguments: string;
+  result: string;
+  is_error: boolean;
 }
 
 /** The room that the user's saved traces take, and the quota for imports. */

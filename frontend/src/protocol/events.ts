@@ -1308,7 +1308,7 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "grammar.masked": {"lane": "sampling", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The grammar removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
   "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check allowed this text, and the worker sent it to the browser.", "scene": "release", "replay_ms": 900},
   "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text, so it never left the worker.", "scene": "release", "replay_ms": 1600},
-  "tool.called": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "tool.called": {"lane": "sampling", "is_mark": true, "label": "calls {name}", "meaning": "The answer pauses until the tool's result.", "scene": null, "replay_ms": 0},
   "tool.finished": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "bill.posted": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": "bill", "replay_ms": 2000},
   "probe.attended": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},

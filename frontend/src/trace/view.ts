@@ -12,6 +12,8 @@ import type {
   SafetyChecked,
   TextReleased,
   TokenSampled,
+  ToolCalled,
+  ToolFinished,
   Usage,
 } from "../protocol/events";
 import { decodeBase64 } from "./bytes";
@@ -114,6 +116,16 @@ export function allReleases({ generations }: TraceView): TextReleased[] {
 /** The tokens sampled in all generations, in order: their positions begin anew in each. */
 export function allTokens({ generations }: TraceView): TokenSampled[] {
   return generations.flatMap(({ tokens }) => tokens);
+}
+
+/** The calls of tools in all generations, in order. */
+export function allCalls({ generations }: TraceView): ToolCalled[] {
+  return generations.flatMap(({ toolCalls }) => toolCalls);
+}
+
+/** Their results, as they came. */
+export function allResults({ generations }: TraceView): ToolFinished[] {
+  return generations.flatMap(({ toolResults }) => toolResults);
 }
 
 /** The texts of all generations. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from inference.protocol.events.base import GenerationEvent
+from inference.protocol.events.shown import Shown
 
 
 class ToolCalled(GenerationEvent, frozen=True, kw_only=True, tag="tool.called"):
@@ -18,6 +19,7 @@ class ToolCalled(GenerationEvent, frozen=True, kw_only=True, tag="tool.called"):
     sandbox: str = ""
 
     unredacted: ClassVar = "source"
+    shown: ClassVar = Shown(is_mark=True, label="calls {name}", meaning="The answer pauses until the tool's result.")
 
 
 class ToolFinished(GenerationEvent, frozen=True, kw_only=True, tag="tool.finished"):

@@ -19,6 +19,7 @@ const message = (id: string, parent_id: string | null): Message => ({
   created_at: "",
   request_id: parent_id && `req_${id}`,
   is_imported: false,
+  calls: [],
   model: null,
   status: parent_id ? "streaming" : null,
   error: null,

@@ -2,7 +2,7 @@
 import { usefulBlocks } from "../context/blocks";
 import { count, counted } from "../format";
 import { missOf, type Cause } from "../context/misses";
-import { numRead, type TraceView } from "../view";
+import { allCalls, allResults, numRead, type TraceView } from "../view";
 import type { Finding } from "./finding";
 
 /** Least number of missed blocks to report. Fewer cost less time than writing a few tokens. */
@@ -47,10 +47,10 @@ function lost({ prompt }: TraceView): Finding[] {
   ];
 }
 
-function tools({ toolCalls, toolResults }: TraceView): Finding[] {
-  const [failed] = toolResults.filter(({ is_error }) => is_error);
+function tools(view: TraceView): Finding[] {
+  const [failed] = allResults(view).filter(({ is_error }) => is_error);
   if (!failed) return [];
-  const name = toolCalls.find(({ call_id }) => call_id === failed.call_id)?.name ?? "";
+  const name = allCalls(view).find(({ call_id }) => call_id === failed.call_id)?.name ?? "";
   return [
     {
       kind: "tool",

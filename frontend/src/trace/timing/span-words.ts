@@ -27,6 +27,8 @@ function eventName(event: AnyEvent): string {
       return `prompt tokens ${event.start + 1} to ${event.end}`;
     case "safety.checked":
       return `check of the ${event.layer === "output" ? "answer" : "tool's result"}: ${VERDICT_NAMES[event.verdict]}`;
+    case "tool.finished":
+      return event.is_error ? "tool: failed" : "tool: its result";
     case "text.released":
       return `text released: ${cut(event.text.replaceAll("\n", "↵"))}`;
     default:

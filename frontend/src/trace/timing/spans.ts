@@ -106,6 +106,8 @@ export class SpanReader {
       found.push(lasting("prefill", event, event.at - event.step_us, event.at));
     else if (event.type === "safety.checked" && event.layer !== "input")
       found.push(lasting("release", event, event.at - event.duration_us, event.at));
+    else if (event.type === "tool.finished")
+      found.push(lasting("sampling", event, event.at - event.duration_us, event.at));
     else if (event.type === "token.sampled") found.push(this.token(event));
     return found;
   }
