@@ -179,6 +179,7 @@ SITE: dict[str, set[str]] = {
         "reruns",
         "safety",
         "stream",
+        "tools",
         "traces",
         "usage",
     },

@@ -41,7 +41,7 @@ it("shows an answer whose further actions cannot be fetched, and fails at nothin
   };
   const props = {
     chat,
-    message: message as Message,
+    message: message as unknown as Message,
     isInspected: false,
     tokenizerUrl: "",
     isModelNamed: false,
