@@ -22,7 +22,7 @@ from inference.protocol.request import Usage
 from inference.worker import generation
 from inference.worker.lease_keeper import LeaseKeeper
 from inference.worker.resumption import Resumption, resumption_of
-from webapp.lifecycle import advance, settle
+from webapp.lifecycle import advance, attempts, settle
 from webapp.lifecycle.watch import Watch
 from webapp.requests.models import Request
 from webapp.stream.hub import Hub
@@ -100,7 +100,7 @@ class _Unmoved:
 
 def equal_attempts(patch: pytest.MonkeyPatch) -> None:
     """A take-over does not raise the row's attempt."""
-    patch.setattr(advance, "Request", _Unmoved())
+    patch.setattr(attempts, "Request", _Unmoved())
 
 
 class _Hasty:

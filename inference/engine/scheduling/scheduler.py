@@ -8,7 +8,8 @@ budget is smaller. So a long prompt delays no answer by more than one chunk.
     step 2   A decodes 1, prompt of B, 191 tokens         B is waiting or half read
     step 3   A decodes 1, B decodes 1, ...
 
-Sequences of batches, which have a priority below 0, compute nothing while any other runs, but in every eighth step.
+Sequences of batches, which have a priority below 0, compute nothing while any other is there, but in every eighth step.
+They give up places and blocks to any other.
 
 Prompts are read in the order of priority, then of their principal's service so far (see fairness.py), then of arrival.
 When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is computed
@@ -127,18 +128,26 @@ class Scheduler:
     def _must_yield(self) -> bool:
         """Return whether sequences below the usual priority, those of batches, compute nothing in this step.
 
-        They pause while any other runs, so that this is as fast as without them. Every eighth step they go on.
+        They pause while any other runs or waits, so that this is as fast as without them. Every eighth step they go on.
         """
-        has_others = any(sequence.request.priority >= 0 for sequence in _ready(self.running))
+        has_others = any(not _is_of_batch(sequence) for sequence in (*_ready(self.running), *_ready(self.waiting)))
         return has_others and self._num_steps % _PRIORITY_BREAK != 0
 
     def _yields(self, sequence: Sequence) -> bool:
-        return self._is_yielding and sequence.request.priority < 0
+        return self._is_yielding and _is_of_batch(sequence)
 
     def _make_place(self, step: Step) -> None:
-        """Preempt a sequence of the principal with most places where one without a place has an earlier turn."""
+        """Where all places are taken, preempt one sequence for another that waits.
+
+        It is a batch's, where the other is not. Else it is of the principal with most places, where one without a place
+        has an earlier turn.
+        """
         active, waiting = _active(self.running), _ready(self.waiting)
         if not waiting or len(active) < self._max_num_running:
+            return
+        batched = [sequence for sequence in active if _is_of_batch(sequence)]
+        if batched and not all(map(_is_of_batch, waiting)):
+            self._preempt(max(batched, key=_rank), step)
             return
         held = Counter(sequence.principal for sequence in active)
         most, num_held = held.most_common(1)[0]
@@ -165,8 +174,8 @@ class Scheduler:
     @property
     def has_room_for_drafts(self) -> bool:
         """True: guesses would delay no sequence, as no prompt is to be read and memory is not short."""
-        is_reading = any(sequence.is_prefilling for sequence in _ready(self.running))
-        return not (_ready(self.waiting) or self._shrunk or is_reading)
+        prompts = [*_ready(self.waiting), *(each for each in _ready(self.running) if each.is_prefilling)]
+        return not (self._shrunk or any(not self._yields(each) for each in prompts))
 
     def _may_draft(self, decoding: list[Sequence]) -> bool:
         """Return whether guesses delay no sequence, and there are blocks for all of them."""
@@ -216,15 +225,16 @@ class Scheduler:
         if len(_active(self.running)) >= self._max_num_running:
             return False
         found = self.blocks.find(keys)  # a second look might find less
-        paused = sorted((each for each in self.running if each.is_paused), key=_rank)
+        idle = [each for each in self.running if each.is_paused or (self._yields(each) and not _is_of_batch(sequence))]
+        idle.sort(key=_by_need)
         # No sequence is preempted in vain.
-        tables, num_others = [each.block_table for each in paused], len(self.running) - len(paused)
+        tables, num_others = [each.block_table for each in idle], len(self.running) - len(idle)
         if not self.blocks.can_hold(found, sequence.num_tokens, num_others, tables):
             return False
         while not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
-            if not paused:
+            if not idle:
                 return False
-            self._preempt(paused.pop(), step)
+            self._preempt(idle.pop(), step)
             found = self.blocks.find(keys)
         was_empty = self.blocks.is_empty
         size = self.blocks.block_size
@@ -299,7 +309,7 @@ class Scheduler:
 
     def _preempt_last(self, step: Step) -> None:
         """Preempt paused sequences of step mode first, then those of the lowest rank."""
-        self._preempt(max(self.running, key=lambda sequence: (sequence.is_paused, *_rank(sequence))), step)
+        self._preempt(max(self.running, key=_by_need), step)
 
     def _preempt(self, victim: Sequence, step: Step) -> None:
         step.notes.append(Preempted(victim, victim.num_computed_tokens, len(victim.block_table)))
@@ -388,7 +398,18 @@ def _has_read(sequence: Sequence) -> bool:
     return sequence.num_computed_tokens >= sequence.num_input_tokens - 1
 
 
-def _rank(sequence: Sequence) -> tuple[int, int]:
+def _is_of_batch(sequence: Sequence) -> bool:
+    """Return whether it has a priority below the usual one."""
+    return sequence.request.priority < 0
+
+
+def _by_need(sequence: Sequence) -> tuple[bool, bool, int, int]:
+    """Return its place in the order of keeping blocks: one that step mode pauses gives them up first."""
+    return (sequence.is_paused, *_rank(sequence))
+
+
+def _rank(sequence: Sequence) -> tuple[bool, int, int]:
     """Return its place in the order of keeping blocks: priority, then age. Each preemption raises a sequence by one
     priority, so that it is not preempted for ever."""
-    return (-sequence.request.priority - sequence.num_preemptions, sequence.arrival)
+    priority = sequence.request.priority
+    return (_is_of_batch(sequence), -priority - sequence.num_preemptions, sequence.arrival)

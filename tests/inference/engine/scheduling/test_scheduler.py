@@ -223,11 +223,20 @@ def test_a_sequence_of_a_batch_pauses_while_another_runs() -> None:
     assert 4 <= len(beside) <= 6  # every eighth of 40 steps
 
 
-def test_the_lower_priority_does_not_starve() -> None:
-    urgent = [Arrival(n * 0.05, 100, 30, f"user {n % 3}", priority=1) for n in range(200)]
-    patient, *others = Simulator(100, LIMITS).run([Arrival(0, 100, 30, "patient", priority=-1), *urgent])
+def test_a_lower_priority_does_not_starve() -> None:
+    urgent = [Arrival(n * 0.05, 100, 30, f"user {n % 3}", priority=2) for n in range(200)]
+    patient, *others = Simulator(100, LIMITS).run([Arrival(0, 100, 30, "patient", priority=1), *urgent])
     assert finished([patient])
     assert patient.token_times[-1] < sorted(story.token_times[-1] for story in others)[40]
+
+
+def test_a_batch_waits_while_all_places_are_wanted_and_then_ends() -> None:
+    usual = [Arrival(n * 0.05, 100, 30, f"user {n % 3}") for n in range(200)]
+    batched, *others = Simulator(100, LIMITS).run([Arrival(0, 100, 30, "patient", priority=-1), *usual])
+    alone = Simulator(100, LIMITS).run(usual)
+    assert finished([batched, *others])
+    last, last_alone = (max(story.token_times[-1] for story in stories) for stories in (others, alone))
+    assert last < 1.05 * last_alone
 
 
 def test_the_lowest_then_the_youngest_is_preempted() -> None:
@@ -462,3 +471,34 @@ def test_a_prompt_is_admitted_by_what_one_look_found_however_soon_that_is_out_of
         tight.check_integrity()
         nums_found.add(reader.num_cached_tokens)
     assert nums_found == {0, 12}
+
+
+def beside_a_batch(limits: Limits, num_blocks: int, num_preemptions: int = 0) -> list[list[tuple[str, int]]]:
+    """The first steps after a prompt of 40 tokens has come to a batch's answer."""
+    shared, batched = scheduler(limits, num_blocks), sequence("batched", 40, 60, priority=-1)
+    batched.num_preemptions = num_preemptions
+    shared.add(batched)
+    for _ in range(3):
+        run_step(shared)
+    shared.add(sequence("usual", 40, 20))
+    return [run_step(shared) for _ in range(3)]
+
+
+@pytest.mark.parametrize("num_preemptions", [0, 5])
+def test_a_batch_gives_up_its_blocks_for_a_prompt_however_often_it_did(num_preemptions: int) -> None:
+    first, *_ = beside_a_batch(LIMITS, 14, num_preemptions)
+    assert [name for name, _ in first] == ["usual"]
+
+
+def test_a_batch_gives_up_its_place_for_a_prompt() -> None:
+    first, *_ = beside_a_batch(Limits(max_num_running=1, token_budget=64, mixed_budget=32), 100)
+    assert [name for name, _ in first] == ["usual"]
+
+
+def test_a_waiting_batch_keeps_no_answer_from_guesses() -> None:
+    shared, writer = scheduler(LIMITS), sequence("usual")
+    shared.add(writer)
+    run_step(shared)
+    shared.add(sequence("batched", 100, priority=-1))
+    writer.drafts = (1, 2, 3)
+    assert run_step(shared) == [("usual", 4)]
