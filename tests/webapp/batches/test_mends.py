@@ -17,7 +17,7 @@ from tests.webapp.batches.test_embeddings import batch_of
 from tests.webapp.registered import CONFIGURED
 from webapp.batches.advance import advance
 from webapp.batches.answering import Answering
-from webapp.batches.form import Computed
+from webapp.batches.form import Embedding
 from webapp.batches.models import Batch, Line
 from webapp.traces.models import Trace
 from webapp.usage.models import UsageRecord
@@ -39,16 +39,16 @@ def alice() -> Client:
 def test_a_process_leaves_a_batch_alone_whose_line_another_one_computes(
     alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    computed, compute = [], Answering.computed
+    computed, compute = [], Answering.embed
 
-    def slow(self: Answering, line: Line, work: Computed) -> None:
+    def slow(self: Answering, line: Line, work: Embedding) -> None:
         """Another process looks at the batch meanwhile."""
         computed.append(line.index)
         if len(computed) == 1:
             advance([line.batch_id])
         compute(self, line, work)
 
-    monkeypatch.setattr(Answering, "computed", slow)
+    monkeypatch.setattr(Answering, "embed", slow)
     batch = look(batch_of(alice, TEXTS, TEXTS))
     assert (computed, states(batch), batch.status) == ([0, 1], ["succeeded"] * 2, "completed")
     assert UsageRecord.objects.count() == 2
@@ -72,7 +72,8 @@ def test_params_of_bytes_that_are_no_text_are_refused_with_their_place(alice: Cl
     answer = alice.post("/v1/messages/batches", head + found + b"\xff" + tail, content_type="application/json")
     assert answer.status_code == 400, answer.content
     assert answer.json()["error"]["type"] == "invalid_request_error"
-    assert "requests.1.params is not valid UTF-8" in answer.json()["error"]["message"]
+    at = len(head + found)
+    assert f"not UTF-8 text: byte {at} is wrong" in answer.json()["error"]["message"]
     assert not Batch.objects.exists()
 
 

@@ -101,7 +101,7 @@ async def test_a_client_that_leaves_gives_its_tokens_back(
         begun.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Embedder, "embed", wait)
+    monkeypatch.setattr(Embedder, "compute", wait)
     secret = (await asyncio.to_thread(new_key, alice)).secret
     body = {"model": EMBEDDING_MODEL, "input": "word " * 2_000}
     sent = asyncio.create_task(
