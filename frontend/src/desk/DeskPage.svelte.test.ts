@@ -19,6 +19,8 @@ function answer(found: UsageReport | string): void {
   vi.stubGlobal("fetch", (address: string) => {
     if (address === "/api/usage/groups")
       return Promise.resolve(new Response(JSON.stringify({ groups: owned })));
+    if (address === "/api/usage/refusals")
+      return Promise.resolve(new Response(JSON.stringify({ refusals: [] })));
     if (address === "/api/usage/limits") return Promise.resolve(new Response(JSON.stringify({ limits })));
     if (address.includes("/requests?")) {
       listed.push(address);
@@ -107,7 +109,7 @@ it("opens a table beside a chart, which the address keeps", async () => {
 it("shows a user's own usage without other users", async () => {
   answer(reportOf({ now: figures({ num_requests: 8, num_unpriced: 12, cost: usd(1) }) }));
   await show("by=user&user=3", { kind: "own" });
-  expect(asked.find((path) => path.startsWith("/api/usage?"))).toMatch(/by=model$/);
+  expect(asked[0]).toMatch(/^\/api\/usage\?.*by=model$/);
   expect(text()).toContain("12 requests without a price: their cost is unknown.");
   expect(document.querySelector('[aria-label="Users"]')).toBeNull();
   expect(document.querySelector('a[href^="/admin/"]')).toBeNull();
