@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from benchmarks.safety_layers import table
 from inference.safety import load_guard
 from inference.safety.guard import Check, Guard
 
@@ -51,7 +52,7 @@ def main() -> None:
     rows = [row for name in SETS for row in measured(guard, name)]
     kept = [row for row in earlier() if row.version != rows[0].version]
     RESULTS.write_text(json.dumps([asdict(row) for row in [*kept, *rows]], indent=1) + "\n")
-    write_tables([*kept, *rows])
+    write_tables([*kept, *rows], table(guard))
 
 
 def earlier() -> list[Row]:
@@ -81,12 +82,14 @@ def _row(name: str, kind: str, checks: dict[str, list[Check]]) -> Row:
     )
 
 
-def write_tables(rows: list[Row]) -> None:
-    """A table for each set into the document, between its two marks."""
+def write_tables(rows: list[Row], layers: str) -> None:
+    """A table for each set, and that of the further layers, into the document, between its two marks."""
     tables = [_table(title, [row for row in rows if row.prompts == name]) for name, title in SETS.items()]
     before, _, rest = DOCUMENT.read_text("utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(tables) + f"\n\n{END}{after}")
+    DOCUMENT.write_text(
+        f"{before}{BEGIN}\n\n" + "\n\n".join([*tables, "Further layers:", layers]) + f"\n\n{END}{after}"
+    )
 
 
 def _table(title: str, rows: list[Row]) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,8 +21,13 @@ os.environ["SIGHTGLASS_REDIS_URL"] = f"unix://{DATA}/redis.sock?db=0"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 MADE = Path(os.environ.setdefault("SIGHTGLASS_TEST_MADE", f"{DATA}/made"))
-"""Kernels and packed weights, which take seconds to make. All processes of one run share them; the first makes them."""
+"""Kernels, packed weights and a migrated database, which take seconds to make.
+
+All processes of one run share them; the first makes them.
+"""
 KERNELS, WEIGHTS = MADE / "kernels", MADE / "weights"
+_ROOT = Path(__file__).parents[1]
+_DATABASE = "sightglass.sqlite3"
 
 
 def share_made(data: Path) -> None:
@@ -30,3 +37,24 @@ def share_made(data: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not (data / folder.name).exists():
             (data / folder.name).symlink_to(folder)
+
+
+def share_database(data: Path) -> None:
+    """Let a new product with this data folder begin with a migrated SQLite database, of the usual configuration."""
+    data.mkdir(parents=True, exist_ok=True)
+    if (data / _DATABASE).exists():
+        return
+    if not (MADE / _DATABASE).exists():
+        _make_database()
+    shutil.copy(MADE / _DATABASE, data)
+
+
+def _make_database() -> None:
+    """Two processes may do so at once: each replaces the file as a whole."""
+    MADE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=MADE) as folder:
+        environment = os.environ | {"SIGHTGLASS_DATA": folder}
+        environment.pop("SIGHTGLASS_DATABASE_URL", None)
+        command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+        subprocess.run(command, cwd=_ROOT, env=environment, check=True)
+        (Path(folder) / _DATABASE).replace(MADE / _DATABASE)

@@ -1,4 +1,4 @@
-"""The site's Celery app: the tasks of a request's lifecycle. `celery -A webapp worker -Q prepare,tools,settle`."""
+"""The site's Celery app: the tasks of a request. `celery -A webapp worker -Q prepare,tools,attachments,settle`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ app = make_app(
     "webapp",
     settings.ENVIRONMENT.redis_url,
     "settle",
-    routes={"lifecycle.prepare": "prepare", "lifecycle.call": "tools"},
+    routes={
+        "lifecycle.prepare": "prepare",
+        "lifecycle.call": "tools",
+        "mcpclient.read": "tools",
+        "attachments.read": "attachments",
+    },
     fails_fast=True,
     is_of_site=True,
 )
@@ -31,8 +36,11 @@ set_up_log(settings.ENVIRONMENT.log_format)
 set_up_worker()
 app.autodiscover_tasks(
     [
+        "webapp.attachments",
         "webapp.lifecycle",
+        "webapp.mcpclient",
         "webapp.checks",
+        "webapp.chat",
         "webapp.learn",
         "webapp.reruns",
         "webapp.batches",

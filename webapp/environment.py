@@ -127,6 +127,17 @@ class Environment:
 
     Other webhooks must have a public address.
     """
+    fetch_hosts: list[str]
+    """`SIGHTGLASS_FETCH_HOSTS`, default none. Hosts that the tool `fetch` may read, separated by commas.
+
+    Without one the tool is not offered. An entry is a `host` or a `host:port`, and must have a public address.
+    `host=address` allows that address too, such as `wiki.internal=10.0.0.5`.
+    """
+    mcp_config: Path | None
+    """`SIGHTGLASS_MCP_CONFIG`, default none. A JSON file of MCP servers whose tools answers may call.
+
+    [Tools](tools.md#mcp-servers) has its form. Each tool is offered once an operator has approved it.
+    """
     metrics_token: str | None = field(repr=False)
     """`SIGHTGLASS_METRICS_TOKEN`, default none. The bearer token of `GET /metrics`, of at least 16 characters.
 
@@ -179,6 +190,7 @@ def read_environment() -> Environment:
     data = _data_folder(Path(env.get("SIGHTGLASS_DATA") or ROOT / "data").resolve())
     host = env.get("HOST", "127.0.0.1")
     policy = env.get("SIGHTGLASS_SAFETY_POLICY")
+    mcp_config = env.get("SIGHTGLASS_MCP_CONFIG")
     public_url = _public_url(env.get("SIGHTGLASS_PUBLIC_URL"))
     session_minutes = _between("SIGHTGLASS_SESSION_MINUTES", 14 * 24 * 60, _LEAST_IDLE_MINUTES, _LONGEST_MINUTES)
     allowed_hosts = env.get("SIGHTGLASS_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{host}").split(",")
@@ -200,6 +212,8 @@ def read_environment() -> Environment:
         otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
         email=_email(env.get("SIGHTGLASS_EMAIL_URL")),
         webhook_hosts=_listed(env.get("SIGHTGLASS_WEBHOOK_HOSTS", "").lower()),
+        fetch_hosts=_listed(env.get("SIGHTGLASS_FETCH_HOSTS", "").lower()),
+        mcp_config=Path(mcp_config) if mcp_config else None,
         metrics_token=_metrics_token(env.get("SIGHTGLASS_METRICS_TOKEN")),
         public_url=public_url,
         allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),

@@ -30,5 +30,17 @@ def new_message_id() -> str:
     return new_id("msg")
 
 
+def new_memory_id() -> str:
+    return new_id("mem")
+
+
+def new_summary_id() -> str:
+    return new_id("summ")
+
+
 def new_file_id() -> str:
     return new_id("file")
+
+
+def new_attachment_id() -> str:
+    return new_id("att")

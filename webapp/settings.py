@@ -27,12 +27,15 @@ INSTALLED_APPS = [
     "auditlog",
     "webapp.audit.apps.AuditConfig",
     "webapp.accounts",
+    "webapp.mcpclient",
     "webapp.safety",
     "webapp.registry",
     "webapp.keys",
     "webapp.requests",
+    "webapp.attachments",
     "webapp.checks",
     "webapp.chat",
+    "webapp.memory",
     "webapp.presets",
     "webapp.traces",
     "webapp.recordings",
@@ -175,6 +178,15 @@ LOGGING = {
         "line": {"()": "webapp.private_log.LineFormatter", "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
         "json": {"()": "webapp.private_log.PrivateJsonFormatter"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": ENVIRONMENT.log_format}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": ENVIRONMENT.log_format},
+        "nowhere": {"class": "logging.NullHandler"},
+    },
     "root": {"handlers": ["console"], "level": ENVIRONMENT.log_level},
+    # They log what an MCP server sends, and the addresses of servers, which may hold secrets. The SDK names its
+    # session's logger `client`.
+    "loggers": {
+        name: {"level": "CRITICAL", "handlers": ["nowhere"], "propagate": False}
+        for name in ("client", "mcp.client", "mcp.os", "mcp.shared", "httpcore2", "httpx2")
+    },
 }

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from inference.protocol.events import SafetyScore
 from inference.protocol.safety_policy import Layer, Policy, Verdict
 
-_SEVERITY: dict[Verdict, int] = {"allow": 0, "flag": 1, "block": 2}
+_SEVERITY: dict[Verdict, int] = {"allow": 0, "flag": 1, "rewrite": 2, "block": 3}
 
 
 def judge(policy: Policy, layer: Layer, scores: Mapping[str, float]) -> list[SafetyScore]:

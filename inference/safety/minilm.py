@@ -70,6 +70,10 @@ class MiniLM:
         found: list[int] = self._tokenizer.encode(whole).ids
         return found
 
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of each text's tokens, without the two that mark its ends. Raises on lone surrogates."""
+        return [len(found) for found in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+
     def embed_ids(self, encoded: Sequence[list[int]]) -> Floats:
         """Return unit vectors of texts that are tokens already, of LONGEST tokens at most; [num_texts, 384] float32."""
         result = np.empty((len(encoded), self._words.shape[1]), np.float32)

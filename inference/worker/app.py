@@ -126,5 +126,5 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int, claim: str) ->
     except Exception:
         logger.exception("generation of %s failed", request_id)
         failure = Failure("generation", "internal", "The inference worker failed; its log has the details.")
-    kwargs = {"failure": msgspec.to_builtins(failure), "attempt": request.attempt} if failure else {}
+    kwargs = {"attempt": request.attempt} | ({"failure": msgspec.to_builtins(failure)} if failure else {})
     app.send_task("lifecycle.advance", args=[request_id], kwargs=kwargs, queue="settle")

@@ -40,6 +40,7 @@ from inference.protocol.generations import numbered
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
+from inference.tokenization.withheld_ids import known_ids
 from inference.worker.journal import Journal
 from inference.worker.output_guard import OutputGuard
 from inference.worker.repetition import Repetition
@@ -105,7 +106,7 @@ class Generation:
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
         self._journal = Journal(services.log, request.request_id, request.attempt, request.log_seq, claim)
         self._resumed = resumption_of(self._journal.read(), request.generation) if request.is_resumed else None
-        output_ids = self._resumed.ids if self._resumed else ()
+        output_ids = known_ids(self._resumed.tokens, services.tokenizer.encode) if self._resumed else ()
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params), output_ids)
         self._guard = OutputGuard(
             services.guard if request.policy is None else services.guard.under(request.policy),

@@ -1,6 +1,7 @@
 """Buffers generated tokens until their text may be seen. Knows nothing of the engine or the log.
 
-Tokens are buffered together with their text and their events; each check releases all of them or withholds all of them.
+Tokens are buffered together with their text and their events. A check releases them, with personal data and secrets
+replaced, or withholds all of them. An end that may still become such data waits for the tokens that follow.
 Nothing that is buffered is in the log, so withheld text never leaves this process.
 """
 
@@ -8,19 +9,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
+from math import inf
 
 import msgspec
 
 from inference.eventlog.clock import Clock
-from inference.protocol.events import AnyEvent, DraftVerified, TextReleased, TextWithheld, TokenProposed, TokenSampled
+from inference.protocol.events import (
+    AnyEvent,
+    DraftVerified,
+    SafetyChecked,
+    TextReleased,
+    TextWithheld,
+    TokenProposed,
+    TokenSampled,
+)
 from inference.protocol.safety_policy import Release
 from inference.safety import Guard
+from inference.safety.findings import Finding
+from inference.safety.guard import Scan
+from inference.safety.rewriting import rewrite
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
+from inference.worker.held_text import Held, num_before, shifted, without_found
+from inference.worker.refusal_watch import RefusalWatch
 from inference.worker.repetition import Repetition
 
 _SENTENCE_END = re.compile(r"[.!?\n]\s*")
 _ENDS_SENTENCE = re.compile(_SENTENCE_END.pattern + "$")
+_CONTEXT_CHARS = 400
+"""Released text that is looked at again with the next, for data that began in it."""
 
 
 class OutputGuard:
@@ -45,9 +62,15 @@ class OutputGuard:
         self._principal = principal
         self._repetition = repetition
         self._detokenizer = Detokenizer()
-        self._buffered: list[TokenSampled] = []
+        self._buffered: list[Held] = []
         self._notes: list[AnyEvent] = []
         self._pending = ""
+        self._after_stop = ""
+        """Text behind the stop text: not of the answer, but in its last token."""
+        self._context = ""
+        """The end of the released text."""
+        self._is_stepped = False
+        self._refusal = RefusalWatch(clock, is_guarded)
         self._num_released_chars = 0
         self._sentence = ""
         """The released part of the sentence that the next text belongs to."""
@@ -71,13 +94,16 @@ class OutputGuard:
         self._pending += "".join(map(self._detokenizer.add, pieces))
         num_new_chars = len(shown) - self._num_released_chars
         self._begin_sentence(self._pending[:num_new_chars])
+        self._context = shown[-_CONTEXT_CHARS:]
+        self._refusal.resume(shown)
         self._pending = self._pending[num_new_chars:]
         self._num_released_chars = len(shown)
         self._num_released_tokens = len(tokens)
         self.num_tokens = len(tokens) + num_withheld
         self.is_blocked = num_withheld > 0
         for token in tokens:
-            self.is_repeating = self._repetition is not None and self._repetition.add(token.id)
+            number = -1 - token.position if token.is_withheld else token.id
+            self.is_repeating = self._repetition is not None and self._repetition.add(number)
         self._cut_at_stop()
 
     def keep(self, pieces: Sequence[bytes], shown: str) -> None:
@@ -88,6 +114,8 @@ class OutputGuard:
         self._num_kept_tokens = len(pieces)
         self._pending = "".join(map(self._detokenizer.add, pieces))[len(shown) :]
         self._begin_sentence(shown)
+        self._context = shown[-_CONTEXT_CHARS:]
+        self._refusal.resume(shown)
         self._num_released_chars = len(shown)
 
     def add(self, token: TokenSampled) -> None:
@@ -95,10 +123,11 @@ class OutputGuard:
         if self.is_over:
             return
         self.num_tokens += 1
-        self._buffered.append(token)
+        start = len(self._pending)
         if token.id not in self._stop_ids:
             self._pending += self._detokenizer.add(token.piece)
-            self._cut_at_stop()
+        self._buffered.append(Held(token, start, len(self._pending) + (not self._detokenizer.is_whole)))
+        self._cut_at_stop()
         self.is_repeating = self._repetition is not None and self._repetition.add(token.id)
 
     @property
@@ -114,6 +143,7 @@ class OutputGuard:
     def _cut_at_stop(self) -> None:
         found = [index for text in self._stop if (index := self._pending.find(text)) >= 0]
         if found:
+            self._after_stop = self._pending[min(found) :]
             self._pending = self._pending[: min(found)]
             self.is_stopped = True
 
@@ -125,8 +155,10 @@ class OutputGuard:
         if not self._buffered or not self._detokenizer.is_whole or self._num_waiting_chars:
             return False
         release: Release = self._guard.release
+        num = self._num_ready(self._scan())
         enough = release.every_tokens if self._num_released_tokens else release.first_tokens
-        return len(self._buffered) >= enough or bool(_ENDS_SENTENCE.search(self._pending))
+        text = self._text_of(num)
+        return num > 0 and (num >= enough or bool(_ENDS_SENTENCE.search(text)))
 
     @property
     def _num_waiting_chars(self) -> int:
@@ -137,34 +169,81 @@ class OutputGuard:
         """Return the events to append at the end: everything still buffered, checked."""
         if not (self.is_stopped or self.is_blocked):
             self._pending += self._detokenizer.flush()
-        return self.release()
+        return self._release(0, is_last=True) if self._buffered else self._left_over()
 
     def propose(self, proposed: TokenProposed) -> list[AnyEvent]:
         """Step mode: return all buffered events, and the proposed token unless its text would be withheld."""
+        self._is_stepped = True
         events = self._release(0 if self.is_stopped else self._num_waiting_chars) if self._buffered else []
         if self.is_over:
             return events
         text = self._pending + proposed.token.piece.decode(errors="ignore")
-        checks = self._checks(text, [proposed.token])
+        checks = self._checks(text, self._scan(text), [proposed.token])
         if not self.is_blocked:
             return [*events, proposed]
         self.num_tokens += 1
         return [*events, *checks]
 
     def release(self) -> list[AnyEvent]:
-        """Check the buffered tokens; returns the events to append: tokens, check and text, or check and withheld."""
+        """Check the buffered tokens that are complete; returns the events to append."""
         return self._release(0) if self._buffered else self._left_over()
 
-    def _release(self, num_waiting_chars: int) -> list[AnyEvent]:
-        buffered, self._buffered = self._buffered, []
-        text = self._pending
+    def _release(self, num_waiting_chars: int, is_last: bool = False) -> list[AnyEvent]:
+        scan = self._scan()
+        num = len(self._buffered) if is_last or self.is_over or self._is_stepped else self._num_ready(scan)
+        ready, held = self._buffered[:num], self._buffered[num:]
+        if not ready:
+            return self._left_over() if is_last else []
         # A token's event shows all of its text, also the end that may become a stop text.
-        checks = self._checks(text, buffered)
+        text = self._text_of(num)
+        found = [each for each in scan.findings if each.start < len(text)]
+        checks = self._checks(text, Scan(tuple(found), len(text)), [each.token for each in self._buffered])
+        self._buffered = held
         if self.is_blocked:
             return checks
         end = len(text) - num_waiting_chars
-        self._pending = text[end:]
-        return self._passed(buffered, text[:end], checks)
+        self._pending = self._pending[end:]
+        self._buffered = [shifted(each, end) for each in held]
+        return self._passed(ready, text[:end], checks, found)
+
+    def _scan(self, text: str | None = None) -> Scan:
+        """Find personal data and secrets in the pending text, by their places in it."""
+        text = self._pending + self._after_stop if text is None else text
+        if not self._is_guarded or not self._guard.may_withhold("output"):
+            return Scan((), len(text))
+        offset = len(self._context)
+        scan = self._guard.scan(self._context + text)
+        found = (
+            each._replace(start=max(0, each.start - offset), end=each.end - offset)
+            for each in scan.findings
+            if each.end > offset
+        )
+        return Scan(tuple(found), max(0, scan.open_from - offset))
+
+    def _num_ready(self, scan: Scan) -> int:
+        """Return the number of buffered tokens before the first one that must wait, with the guesses that show it."""
+        if self._is_stepped:
+            return len(self._buffered)
+        num = num_before(self._buffered, scan.open_from)
+        while num and (cut := self._cut_through(num, scan)) is not None:
+            num = cut
+        return num
+
+    def _cut_through(self, num: int, scan: Scan) -> int | None:
+        """Return a smaller number of tokens, where so many end within a finding or guesses; None: they do not."""
+        place = len(self._text_of(num))
+        starts = [num_before(self._buffered, each.start) for each in scan.findings if each.start < place < each.end]
+        first = self._buffered[0].token.position
+        starts += [
+            max(0, note.position - first)
+            for note in self._notes
+            if isinstance(note, DraftVerified) and note.position < first + num < note.position + note.num_accepted
+        ]
+        return min((each for each in starts if each < num), default=None)
+
+    def _text_of(self, num: int) -> str:
+        """Return the pending text of so many buffered tokens."""
+        return self._pending if num == len(self._buffered) else self._pending[: self._buffered[num].start]
 
     def _left_over(self) -> list[AnyEvent]:
         """Return text that waited because it could have become a stop text, and that no token followed."""
@@ -173,19 +252,24 @@ class OutputGuard:
         text, self._pending = self._pending, ""
         return [TextReleased(at=self._clock.at(), text=text, num_tokens=self._num_released_tokens)]
 
-    def _checks(self, text: str, tokens: Sequence[TokenSampled]) -> list[AnyEvent]:
+    def _checks(self, text: str, scan: Scan, tokens: Sequence[TokenSampled]) -> list[AnyEvent]:
         """Check the open sentence with these tokens' text; returns the check, and a withheld event if it blocks."""
         if not text.strip() or not self._is_guarded:
             return []
         # An answer's first words often equal another answer's; the following text hardly ever does.
         principal = self._principal if self._num_released_chars == 0 else None
-        check = self._guard.check(self._sentence + text, "output", principal)
-        now, num_chars = self._clock.at(), self._num_released_chars
-        event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text), now - tokens[0].at)
-        if check.verdict != "block":
+        num_before = len(self._sentence)
+        found = [each._replace(start=each.start + num_before, end=each.end + num_before) for each in scan.findings]
+        start = self._num_released_chars - num_before
+        check = self._guard.check(self._sentence + text, "output", principal, found, start)
+        now = self._clock.at()
+        event = check.event(now, "output", start, start + len(check.text), now - tokens[0].at)
+        # A person has seen the first part of what is complete now, so that there is nothing left to rewrite.
+        if check.verdict != "block" and not (self._is_stepped and check.verdict == "rewrite"):
             return [event]
+        event = _blocked(event)
         self.is_blocked = True
-        self._pending = ""
+        self._pending = self._after_stop = ""
         withheld = TextWithheld(at=now, num_tokens=len(tokens), category=check.category, replacement=check.replacement)
         return [event, withheld]
 
@@ -195,13 +279,37 @@ class OutputGuard:
             text = text.lstrip()  # white space after the last sentence belongs to it
         self._sentence = _SENTENCE_END.split(self._sentence + text)[-1]
 
-    def _passed(self, buffered: list[TokenSampled], text: str, checks: list[AnyEvent]) -> list[AnyEvent]:
-        self._begin_sentence(text)
-        self._num_released_chars += len(text)
-        self._num_released_tokens += len(buffered)
-        released = TextReleased(at=self._clock.at(), text=text, num_tokens=self._num_released_tokens)
-        notes, self._notes = self._of_answer(self._notes), []
-        return [*sorted([*notes, *buffered], key=lambda event: event.at), *checks, released]
+    def _passed(
+        self, ready: Sequence[Held], text: str, checks: list[AnyEvent], found: Sequence[Finding]
+    ) -> list[AnyEvent]:
+        """Return the events of tokens that are released; those of replaced data show the replacement alone."""
+        categories = self._guard.rewrites("output") if found else frozenset()
+        replaced = [each for each in found if each.category in categories]
+        tokens = without_found(ready, text + self._after_stop, replaced)
+        shown = rewrite(text, [each for each in replaced if each.start < len(text)], categories).text
+        self._begin_sentence(shown)
+        self._context = (self._context + shown)[-_CONTEXT_CHARS:]
+        self._num_released_chars += len(shown)
+        self._num_released_tokens += len(tokens)
+        released = TextReleased(at=self._clock.at(), text=shown, num_tokens=self._num_released_tokens)
+        notes = self._take_notes({token.position for token in tokens if token.is_withheld})
+        told = sorted([*notes, *tokens], key=lambda event: event.at)
+        return [*told, *checks, released, *self._refusal.add(shown)]
+
+    def _take_notes(self, withheld: Container[int]) -> list[AnyEvent]:
+        """Return the notes of released tokens, without guesses that would tell of withheld ones, by their positions."""
+        first_held = self._buffered[0].token.at if self._buffered else inf
+        notes = [note for note in self._of_answer(self._notes) if note.at < first_held]
+        self._notes = [note for note in self._notes if note.at >= first_held]
+        return [known for note in notes if (known := self._without_data(note, withheld)) is not None]
+
+    def _without_data(self, note: AnyEvent, withheld: Container[int]) -> AnyEvent | None:
+        if not isinstance(note, DraftVerified):
+            return note
+        if any(note.position + at in withheld for at in range(len(note.ids))):
+            return None
+        wrong = b"".join(note.pieces[note.num_accepted :]).decode(errors="ignore")
+        return _cut(note, note.position + note.num_accepted) if self._scan(wrong).findings else note
 
     def _of_answer(self, notes: list[AnyEvent]) -> list[AnyEvent]:
         """Return the notes without guesses of tokens after the answer's end."""
@@ -212,6 +320,15 @@ class OutputGuard:
             for note in notes
         )
         return [note for note in cut if note is not None]
+
+
+def _blocked(event: SafetyChecked) -> SafetyChecked:
+    """Return the check as one that blocks: nothing was rewritten."""
+    scores = (
+        msgspec.structs.replace(each, verdict="block") if each.verdict == "rewrite" else each for each in event.scores
+    )
+    found = (msgspec.structs.replace(each, is_rewritten=False) for each in event.findings)
+    return msgspec.structs.replace(event, verdict="block", scores=tuple(scores), findings=tuple(found))
 
 
 def _cut(draft: DraftVerified, num_tokens: int) -> DraftVerified | None:

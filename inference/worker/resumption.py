@@ -48,10 +48,6 @@ class Resumption:
         uncached = num_input - num_written - num_cached
         return msgspec.structs.replace(usage, uncached_input=uncached, cache_read=num_cached)
 
-    @property
-    def ids(self) -> tuple[int, ...]:
-        return tuple(token.id for token in self.tokens)
-
 
 def resumption_of(frames: Sequence[Frame], generation: int) -> Resumption:
     """Return what a request's frames tell of one generation."""

@@ -70,8 +70,9 @@ SITE: dict[str, set[str]] = {
     "webapp.postgres": set(),
     "webapp.gateway": set(),
     "webapp.context": set(),
-    "webapp.tools": set(),
     "webapp.audit": {"gateway"},
+    "webapp.mcpclient": {"audit"},
+    "webapp.tools": {"mcpclient"},
     "webapp.billing": {"audit"},
     "webapp.accounts": {"audit"},
     "webapp.notices": {"audit"},
@@ -80,17 +81,21 @@ SITE: dict[str, set[str]] = {
     "webapp.registry": {"audit", "billing"},
     "webapp.keys": {"audit", "gateway", "registry"},
     "webapp.requests": {"gateway", "context", "keys", "registry", "safety"},
+    "webapp.attachments": {"context", "registry", "requests"},
     "webapp.traces": {"audit", "context", "gateway", "requests"},
+    "webapp.explain": {"requests"},
     "webapp.recordings": {"context", "gateway", "requests"},
     "webapp.usage": {"audit", "billing", "gateway", "postgres", "requests"},
     "webapp.repricing": {"billing", "gateway", "requests", "traces", "usage"},
     "webapp.findings": {"gateway", "usage"},
     "webapp.alerts": {"audit", "findings", "gateway", "usage"},
     "webapp.metrics": {"requests", "traces", "usage"},
-    "webapp.limits": {"audit", "billing", "gateway", "keys", "requests", "usage"},
+    "webapp.memory": {"requests"},
+    "webapp.limits": {"accounts", "audit", "billing", "gateway", "keys", "requests", "usage"},
     "webapp.lifecycle": {
         "accounts",
         "alerts",
+        "attachments",
         "billing",
         "context",
         "keys",
@@ -105,12 +110,14 @@ SITE: dict[str, set[str]] = {
     },
     "webapp.checks": {"context", "lifecycle", "limits", "registry", "requests"},
     "webapp.chat": {
+        "attachments",
         "billing",
         "context",
         "gateway",
         "keys",
         "lifecycle",
         "limits",
+        "memory",
         "registry",
         "requests",
         "tools",
@@ -118,7 +125,7 @@ SITE: dict[str, set[str]] = {
         "usage",
     },
     "webapp.demo": {"audit", "billing", "chat", "lifecycle", "requests", "traces", "usage"},
-    "webapp.reruns": {"context", "gateway", "lifecycle", "limits", "registry", "requests"},
+    "webapp.reruns": {"accounts", "context", "gateway", "lifecycle", "limits", "registry", "requests"},
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
@@ -134,7 +141,7 @@ SITE: dict[str, set[str]] = {
         "requests",
         "stream",
     },
-    "webapp.batches": {"calls", "gateway", "keys", "lifecycle", "limits", "requests", "stream", "traces"},
+    "webapp.batches": {"billing", "calls", "gateway", "keys", "lifecycle", "limits", "requests", "stream", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
     "webapp.privacy": {
         "accounts",
@@ -152,6 +159,7 @@ SITE: dict[str, set[str]] = {
     "webapp.supervisor": {"accounts", "registry", "requests"},
     "webapp.api": {
         "accounts",
+        "attachments",
         "audit",
         "batches",
         "billing",
@@ -160,12 +168,14 @@ SITE: dict[str, set[str]] = {
         "chat",
         "alerts",
         "context",
+        "explain",
         "findings",
         "gateway",
         "keys",
         "learn",
         "lifecycle",
         "limits",
+        "memory",
         "metrics",
         "notices",
         "live",
@@ -186,7 +196,7 @@ SITE: dict[str, set[str]] = {
 }
 """The site from its ground floor to its edge: a package imports only such as stand above it. Debts: none."""
 
-FOUNDATION = {"webapp.celery", "webapp.environment", "webapp.identifiers"}
+FOUNDATION = {"webapp.addresses", "webapp.celery", "webapp.environment", "webapp.identifiers"}
 """Modules at the top of the site that every package may import."""
 
 SITE_MAY_IMPORT = {

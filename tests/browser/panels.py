@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 GROUPS = {
     "Story": ("Journey", "Overview"),
-    "Prompt": ("Embedding", "Context", "Tokens", "Safety", "Gateway"),
+    "Prompt": ("Embedding", "Context", "Memory", "Files", "Tokens", "Safety", "Gateway"),
     "Model": ("Sampling", "Layers", "Cache", "Batch", "Guessing", "Grammar", "Tools"),
     "Record": ("Timing", "Network", "Bill", "Events"),
 }

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 from playwright.sync_api import Page
 
-from tests.environment import share_made
+from tests.environment import share_database, share_made
 from tests.processes import is_alive
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +37,8 @@ class Running:
     def __init__(self, data: Path, port: int, **settings: str) -> None:
         self.data = data
         share_made(data)
+        if "SIGHTGLASS_DATABASE_URL" not in settings:
+            share_database(data)
         environment = os.environ | {"SIGHTGLASS_DATA": str(data), "PORT": str(port), **settings}
         environment.pop("SIGHTGLASS_REDIS_URL", None)
         self.process = subprocess.Popen(

@@ -243,7 +243,7 @@ def test_what_stands_out_leads_to_its_day_and_its_requests(desk: Page, product: 
     findings_list = desk.get_by_role("list", name="Findings")
     spike = findings_list.get_by_role("listitem").filter(has_text=re.compile("^Cost on Tuesday"))
     expect(spike).to_contain_text("demo-evaluation-1's")
-    expect(findings_list.get_by_text(re.compile("^It was slow on"))).to_be_visible()
+    expect(findings_list.get_by_text(re.compile("^It was slow on")).first).to_be_visible()
     spike.get_by_role("button", name="Requests").click()
     expect(spike.get_by_role("list", name="Requests that explain it").get_by_role("listitem")).to_have_count(5)
     spike.get_by_role("link", name=re.compile("^Cost on Tuesday")).click()

@@ -23,6 +23,13 @@ group, _ = Group.objects.get_or_create(name={GROUP!r})
 for name in ("lina", "leo"):
     User.objects.get_or_create(username=name)[0].groups.add(group)
 """
+_INVITING = f"""
+from django.contrib.auth.models import Group, User
+from webapp.accounts.joining import change_role
+from webapp.accounts.models import Role
+User.objects.create_user("noor")
+change_role(Group.objects.get(name={GROUP!r}), User.objects.get(username="lina"), Role.OWNER)
+"""
 _REMOVE = f"from django.contrib.auth.models import Group; Group.objects.filter(name={GROUP!r}).delete()"
 
 
@@ -80,14 +87,13 @@ def test_an_owner_reads_the_groups_use_until_the_ownership_ends(
     expect(lina.get_by_role("navigation", name="Whose usage")).to_have_count(0)
 
     desk.goto(at(product, "/admin/users/"))
-    desk.get_by_role("button", name=f"Owners of {GROUP}").click()
-    dialog = desk.get_by_role("dialog", name=f"Owners of {GROUP}")
-    dialog.get_by_label("New owner").fill("a stranger")
-    dialog.get_by_role("button", name="Add").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("An owner is a member of the group.")
-    dialog.get_by_label("New owner").fill("lina")
-    dialog.get_by_role("button", name="Add").click()
-    expect(dialog.get_by_role("list", name="Owners")).to_contain_text("lina")
+    desk.get_by_role("button", name=f"People of {GROUP}").click()
+    dialog = desk.get_by_role("dialog", name=f"People of {GROUP}")
+    dialog.get_by_label("Role of lina").select_option("owner")
+    expect(dialog.get_by_role("status")).to_have_text("lina is an owner now.")
+    dialog.get_by_label("Invite by user name").fill("a stranger")
+    dialog.get_by_role("button", name="Invite").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("There is no open account 'a stranger'.")
     dialog.get_by_role("button", name="Done").click()
     expect(desk.get_by_role("row").filter(has_text=GROUP).filter(has_text="none of its own")).to_contain_text("lina")
 
@@ -113,14 +119,68 @@ def test_an_owner_reads_the_groups_use_until_the_ownership_ends(
     expect(lina.get_by_role("heading", name="Your usage")).to_be_visible()
     lina.go_back()
 
-    desk.get_by_role("button", name=f"Owners of {GROUP}").click()
-    dialog.get_by_role("button", name="Remove the owner lina").click()
-    expect(dialog.get_by_text("The group has no owner.")).to_be_visible()
+    desk.get_by_role("button", name=f"People of {GROUP}").click()
+    dialog.get_by_label("Role of lina").select_option("member")
+    expect(dialog.get_by_role("status")).to_have_text("lina is a member now.")
     desk.keyboard.press("Escape")
     lina.reload()
-    expect(lina.get_by_role("alert").first).to_contain_text("Only an owner of the group sees its usage.")
+    expect(lina.get_by_text("You are a member: sends requests")).to_be_visible()
+    expect(table).to_have_count(0)
+    expect(lina.get_by_role("button", name="People")).to_have_count(0)
     audited = shown(desk, product, "/api/audit?text=lina")["entries"]
-    assert [entry["action"] for entry in audited][:2] == ["ended the ownership of", "named as an owner of a group"]
+    assert [entry["action"] for entry in audited][:2] == ["changed the role of", "changed the role of"]
+
+
+def test_an_invited_user_joins_and_sends_nothing_once_a_viewer(desk: Page, lina: Page, product: Running) -> None:
+    group = next(each for each in shown(desk, product, "/api/users")["groups"] if each["name"] == GROUP)
+    manage(product, "shell", "-c", _INVITING)
+    noor = page_of("noor", desk, product)
+
+    lina.goto(at(product, f"/usage/groups/{group['id']}"))
+    lina.get_by_role("button", name="People").click()
+    dialog = lina.get_by_role("dialog", name=f"People of {GROUP}")
+    dialog.get_by_label("Invite by user name").fill("noor")
+    dialog.get_by_role("button", name="Invite").click()
+    expect(dialog.get_by_role("list", name="Open invitations")).to_contain_text("invited as a member by lina")
+    dialog.get_by_label("Role of lina").select_option("viewer")
+    expect(dialog.get_by_role("alert")).to_contain_text("lina is the last owner of")
+    expect(dialog.get_by_label("Role of lina")).to_have_value("owner")
+
+    noor.goto(at(product, "/account"))
+    noor.get_by_role("button", name=f"Accept the invitation into {GROUP}").click()
+    expect(noor.get_by_role("list", name="Your groups")).to_contain_text("You are a member")
+    noor.goto(at(product, "/"))
+    question = noor.get_by_test_id("composer")
+    expect(question).to_be_visible()
+
+    dialog.get_by_role("button", name="Done").click()
+    lina.get_by_role("button", name="People").click()
+    dialog.get_by_label("Role of noor").select_option("viewer")
+    expect(dialog.get_by_role("status")).to_have_text("noor is a viewer now.")
+    dialog.get_by_role("button", name="Done").click()
+    lina.get_by_role("button", name="Limits", exact=True).click()
+    limits = lina.get_by_role("dialog", name=f"Limits of {GROUP}")
+    limits.get_by_label("Requests a minute").fill("600")
+    limits.get_by_role("button", name="Save the limits").click()
+    expect(lina.get_by_role("row", name="Requests a minute no limit 600")).to_be_visible()
+
+    question.fill("Hello")
+    question.press("Enter")
+    expect(noor.get_by_text("a viewer begins no work").first).to_be_visible()
+    noor.reload()
+    expect(noor.get_by_text("a viewer sends nothing")).to_be_visible()
+    noor.goto(at(product, f"/usage/groups/{group['id']}"))
+    expect(noor.get_by_text("You are a viewer: sees the group’s usage")).to_be_visible()
+    expect(noor.get_by_role("region", name="List of requests")).to_have_count(0)
+    for width, height in WIDTHS:
+        noor.set_viewport_size({"width": width, "height": height})
+        assert findings(noor) == []
+    noor.goto(at(product, "/account"))
+    assert findings(noor) == []
+    noor.get_by_role("button", name=f"Leave {GROUP}").click()
+    noor.get_by_role("dialog").get_by_role("button", name="Leave the group").click()
+    expect(noor.get_by_text("You are in no group.")).to_be_visible()
+    noor.context.close()
 
 
 def test_a_group_is_stopped_while_a_members_answer_streams(desk: Page, leo: Page, product: Running) -> None:

@@ -26,3 +26,20 @@ def test_an_answer_calls_the_calculator_and_goes_on(page: Page) -> None:
     told = results.first.inner_text()
     page.reload()
     expect(results.first).to_have_text(told)
+
+
+def test_a_call_that_changes_something_waits_for_its_user(page: Page) -> None:
+    page.get_by_role("link", name="New chat").first.click()
+    page.get_by_test_id("tool-picker").click()
+    page.get_by_role("switch", name="Rename this conversation").click()
+    page.get_by_role("switch", name="Always call one").click()
+    page.keyboard.press("Escape")
+    write(page, "Call this conversation: Sums.")
+    question = page.get_by_test_id("approval").first
+    expect(question).to_contain_text("rename_conversation", timeout=60_000)
+    page.reload()
+    expect(question).to_contain_text('"title"')
+    question.get_by_role("button", name="Decline").click()
+    results = page.get_by_test_id("tool-results").get_by_role("listitem")
+    expect(results.first).to_contain_text("declined", timeout=60_000)
+    page.get_by_role("button", name="Stop").or_(page.get_by_role("button", name="Regenerate").last).first.click()

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import pytest
 
 from tests.faults.conftest import PATIENT, Processes
+from tests.webapp.registered import tiny
 
 MODEL = "smollm2-135m-instruct"
 EMBEDDING_MODEL = "all-minilm-l6-v2"
+SMALL_MODEL = "tiny"
+"""With random weights. An answer takes no time, so calls whose answer is of no interest ask it."""
 
 
 @dataclass(frozen=True)
@@ -35,3 +38,18 @@ def access(site: Processes) -> Access:
     return Access(
         str(site.client.base_url).rstrip("/"), site.manage("create_key", "admin", "--name", "tests").split()[-1]
     )
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """Another product, with the small model."""
+    model = {"SIGHTGLASS_MODEL": str(tiny(tmp_path_factory.mktemp("model"))), "SIGHTGLASS_MODEL_NAME": SMALL_MODEL}
+    running = Processes(tmp_path_factory.mktemp("data"), **PATIENT, **model, SIGHTGLASS_DRAIN_S="0")
+    running.start_inference()
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def small_key(small: Processes) -> str:
+    return small.manage("create_key", "admin", "--name", "tests").split()[-1]

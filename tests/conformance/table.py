@@ -19,6 +19,7 @@ CLIENTS = {
     "test_anthropic_python": "anthropic 2.12.0 (Python)",
     "test_anthropic_npm": "@anthropic-ai/sdk 1.12.0 (Node)",
     "test_anthropic_batches": "anthropic 2.12.0 (Python), batches",
+    "test_mcp_python": "mcp 2.3.0 (Python), the server of traces",
     "test_snippets": "the texts of /connect",
     "test_recordings": "openai and anthropic (Python), through a recording's address",
     "openai.test_chat": "openai 3.54.0 (Python), chat completions",

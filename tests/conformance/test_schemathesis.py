@@ -1,54 +1,35 @@
 """Schemathesis makes up calls from the OpenAPI document, also wrong ones: no answer is a 5xx.
 
-It draws the same calls each time. A small model with random weights answers them, so that an answer takes no time.
+It draws the same calls each time.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
-
 from scripts.bootstrap import client_python
-from tests.faults.conftest import PATIENT, ROOT, Processes
-from tests.webapp.registered import tiny
-from webapp.registry.offered import EMBEDDING_MODEL
+from tests.conformance.conftest import EMBEDDING_MODEL, SMALL_MODEL
+from tests.faults.conftest import ROOT, Processes
 
 DOCUMENT = ROOT / "docs" / "openapi.json"
-MODEL = "tiny"
 SAID = [{"role": "user", "content": "Hi"}]
 WORKING: dict[str, dict[str, Any]] = {
-    "openai.ChatBody": {"model": MODEL, "messages": SAID},
-    "openai.CompletionsBody": {"model": MODEL, "prompt": "Hi"},
-    "openai.ResponseBody": {"model": MODEL, "input": "Hi"},
+    "openai.ChatBody": {"model": SMALL_MODEL, "messages": SAID},
+    "openai.CompletionsBody": {"model": SMALL_MODEL, "prompt": "Hi"},
+    "openai.ResponseBody": {"model": SMALL_MODEL, "input": "Hi"},
     "openai.EmbeddingsBody": {"model": EMBEDDING_MODEL, "input": "Hi"},
-    "anthropic.MessageBody": {"model": MODEL, "messages": SAID},
-    "anthropic.CountBody": {"model": MODEL, "messages": SAID},
+    "anthropic.MessageBody": {"model": SMALL_MODEL, "messages": SAID},
+    "anthropic.CountBody": {"model": SMALL_MODEL, "messages": SAID},
 }
 """Fields without which no call gets far. The others are made up."""
 ANSWERED = {
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/responses/input_tokens", "/v1/embeddings",
     "/v1/messages", "/v1/messages/count_tokens",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
-    model = {"SIGHTGLASS_MODEL": str(tiny(tmp_path_factory.mktemp("model"))), "SIGHTGLASS_MODEL_NAME": MODEL}
-    running = Processes(tmp_path_factory.mktemp("data"), **PATIENT, **model, SIGHTGLASS_DRAIN_S="0")
-    running.start_inference()
-    yield running
-    running.close()
-
-
-@pytest.fixture(scope="module")
-def key(small: Processes) -> str:
-    return small.manage("create_key", "admin", "--name", "tests").split()[-1]
 
 
 def answers_of(small: Processes, folder: Path, document: Path, header: str, *options: str) -> set[tuple[str, int]]:
@@ -80,22 +61,22 @@ def working(folder: Path) -> Path:
     return path
 
 
-def test_calls_of_both_families_that_nearly_work(small: Processes, key: str, tmp_path: Path) -> None:
-    document, header = working(tmp_path), f"Authorization: Bearer {key}"
+def test_calls_of_both_families_that_nearly_work(small: Processes, small_key: str, tmp_path: Path) -> None:
+    document, header = working(tmp_path), f"Authorization: Bearer {small_key}"
     found = answers_of(
-        small, tmp_path, document, header, "--include-path-regex", "^/v1/", "--phases", "fuzzing", "-n", "25"
+        small, tmp_path, document, header, "--include-path-regex", "^/v1/", "--phases", "fuzzing", "-n", "15"
     )
     assert {path for path, status in found if status == 200} >= ANSWERED
 
 
-def test_calls_of_both_families_of_any_form(small: Processes, key: str, tmp_path: Path) -> None:
-    header, only = f"Authorization: Bearer {key}", ("--include-path-regex", "^/v1/", "--phases", "fuzzing")
-    assert answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "20")
+def test_calls_of_both_families_of_any_form(small: Processes, small_key: str, tmp_path: Path) -> None:
+    header, only = f"Authorization: Bearer {small_key}", ("--include-path-regex", "^/v1/", "--phases", "fuzzing")
+    assert answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "12")
 
 
-def test_calls_of_the_sites_own_api_by_key(small: Processes, key: str, tmp_path: Path) -> None:
-    header, only = f"Authorization: Bearer {key}", ("--include-path-regex", "^/api/", "--phases", "fuzzing")
-    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "5")
+def test_calls_of_the_sites_own_api_by_key(small: Processes, small_key: str, tmp_path: Path) -> None:
+    header, only = f"Authorization: Bearer {small_key}", ("--include-path-regex", "^/api/", "--phases", "fuzzing")
+    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "3")
     assert {status for _, status in found} >= {200, 400, 404}
 
 

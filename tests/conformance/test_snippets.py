@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
@@ -9,7 +10,10 @@ import sys
 from pathlib import Path
 
 import httpx
+import httpx2
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.conformance.conftest import MODEL, Access
 
@@ -54,6 +58,17 @@ def test_an_editors_settings_name_an_address_that_answers(access: Access, name: 
     assert MODEL in [each["id"] for each in answer.json()["data"]]
 
 
+def test_an_agents_settings_name_a_server_of_tools(access: Access) -> None:
+    settings = json.loads(text_of("mcp", access))["mcpServers"]["sightglass"]
+
+    async def tools() -> list[str]:
+        http = httpx2.AsyncClient(headers=settings["headers"], timeout=120)
+        async with http, Client(streamable_http_client(settings["url"], http_client=http)) as client:
+            return [each.name for each in (await client.list_tools()).tools]
+
+    assert "explain_trace" in asyncio.run(tools())
+
+
 def test_every_text_is_tried() -> None:
-    tried = {"python-openai", "python-anthropic", "curl-openai", "curl-anthropic", "continue", "llm"}
+    tried = {"python-openai", "python-anthropic", "curl-openai", "curl-anthropic", "continue", "llm", "mcp"}
     assert {path.stem for path in SNIPPETS.glob("*.txt")} == tried

@@ -21,7 +21,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from tests.environment import share_made
+from tests.environment import share_database, share_made
 from tests.ports import free_port
 from tests.sign_in import sign_in_by_link
 from webapp.supervisor.child import Child
@@ -69,6 +69,8 @@ class Processes:
         self._children: list[Child] = []
         self.inference: list[Child] = []
         """All inference workers that were started."""
+        if not url:
+            share_database(data)
         self.manage("migrate", "--verbosity", "0")
         self.redis = self.start_redis()
         self.lifecycle = self.start_lifecycle()

@@ -128,8 +128,8 @@ class Recorder:
         answer = "".join(event.text for event in events if isinstance(event, TextReleased))
         messages = (
             *request.input.messages,
-            SourceMessage("assistant", answer, "generation:0"),
-            SourceMessage("user", following, "generation:1"),
+            SourceMessage("assistant", answer, "generation:0", "history"),
+            SourceMessage("user", following, "generation:1", "user"),
         )
         prepared = [
             numbered(as_result(event), 1) for event in Preparation(request, MessagesInput(messages)).run().events

@@ -61,7 +61,7 @@ ROWS = (
     Row("safe", 5, "Safe under any faults", "seeds of the simulation", "10,000,000 steps"),
     Row("live", 5, "Live once faults cease", "the same seeds", "settled within 60 simulated seconds"),
     Row("replay", 5, "A failing seed is a test", _SUITE, "the same trace twice"),
-    Row("find", 5, "It can find", "planted mistakes", "each within 500 seeds"),
+    Row("find", 5, "It can find", "planted mistakes", "each within 1,000 seeds"),
 )  # fmt: skip
 
 

@@ -61,24 +61,34 @@ def _audit(checks: Checks, request: Request, story: Story) -> None:
     if not story.has_lost_its_end and events[: len(story.events)] != story.events:
         checks.fail("the trace of %s differs from its log", request.pk)
     tokens = tuple(event.id for event in events if isinstance(event, TokenSampled))
-    if request.status == Request.Status.DONE and tokens != story.question.answer:
-        checks.fail("%s is done with %d of %d tokens", request.pk, len(tokens), len(story.question.answer))
-    _audit_bill(checks, request, story, sum(isinstance(event, BillPosted) for event in events))
+    if request.status == Request.Status.DONE and tokens != story.question.whole_answer:
+        checks.fail("%s is done with %d of %d tokens", request.pk, len(tokens), len(story.question.whole_answer))
+    _audit_bill(
+        checks, request, msgspec.to_builtins(outcome.billable), sum(isinstance(event, BillPosted) for event in events)
+    )
     finished = [event for event in events if isinstance(event, GenerationFinished)]
-    if len(finished) > 1:
-        checks.fail("%s finished twice", request.pk)
-    if finished and tokens and finished[0].finish_reason != "error":
-        usage = finished[0].usage
-        num_input = usage.uncached_input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
-        if num_input > len(story.question.prompt) or usage.output != len(tokens):
-            checks.fail("%s bills %d of input, %d of output", request.pk, num_input, usage.output)
+    if len({event.generation for event in finished}) < len(finished):
+        checks.fail("%s finished a generation twice", request.pk)
+    for event in finished:
+        _audit_usage(checks, request, story, event, [each for each in events if isinstance(each, TokenSampled)])
 
 
-def _audit_bill(checks: Checks, request: Request, story: Story, num_bills: int) -> None:
+def _audit_usage(
+    checks: Checks, request: Request, story: Story, finished: GenerationFinished, tokens: Sequence[TokenSampled]
+) -> None:
+    num_tokens = sum(token.generation == finished.generation for token in tokens)
+    if not num_tokens or finished.finish_reason == "error":
+        return
+    usage = finished.usage
+    num_input = usage.uncached_input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
+    if num_input > len(story.question.prompt) or usage.output != num_tokens:
+        checks.fail("%s bills %d of input, %d of output", request.pk, num_input, usage.output)
+
+
+def _audit_bill(checks: Checks, request: Request, usage: Mapping[str, int], num_bills: int) -> None:
     entries = list(LedgerEntry.objects.filter(request_id=request.pk))
     if len(entries) != num_bills or num_bills > 1:
         checks.fail("%s has %d bills and %d entries in the ledger", request.pk, num_bills, len(entries))
-    usage = request.usage or {}
     for entry in entries:
         if any(getattr(entry, kind) != usage.get(kind) for kind in KINDS):
             checks.fail("the ledger of %s differs from its usage %s", request.pk, msgspec.to_builtins(usage))

@@ -15,7 +15,7 @@ from tests.simulation.server import Message, Server
 from tests.simulation.world import Thread, World
 
 _PATIENCE_S = 0.5
-ROUTES = {"lifecycle.prepare": "prepare"}
+ROUTES = {"lifecycle.prepare": "prepare", "lifecycle.call": "tools"}
 
 
 @dataclass

@@ -5,6 +5,7 @@ The first violation ends a run. Knows nothing of faults but that Redis may lose 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -52,7 +53,8 @@ class Story:
     events: list[AnyEvent] = field(default_factory=list)
     """The log, as it must be."""
     fence: int = 0
-    num_tokens: int = 0
+    num_tokens: Counter[int] = field(default_factory=Counter)
+    """Of each generation."""
     is_ended: bool = False
     completed_at: float = inf
     """The time of the generation's end."""
@@ -157,7 +159,8 @@ class Checks:
         if isinstance(event, TokenSampled):
             self._continues(request_id, story, event)
         elif isinstance(event, GenerationFinished):
-            story.completed_at = self._world.now
+            if event.finish_reason != "stop" or story.question.after(event.generation).is_last:
+                story.completed_at = self._world.now
         elif isinstance(event, TERMINAL):
             story.is_ended = True
             if not self._is_settled(request_id):
@@ -166,11 +169,12 @@ class Checks:
             self._lost(request_id, story, event.attempt)
 
     def _continues(self, request_id: str, story: Story, event: TokenSampled) -> None:
-        if event.position != story.num_tokens:
-            self.fail("%s has token %d after %d tokens", request_id, event.position, story.num_tokens)
-        elif event.id != story.question.answer[event.position]:
+        number = event.generation
+        if event.position != story.num_tokens[number]:
+            self.fail("%s has token %d after %d tokens", request_id, event.position, story.num_tokens[number])
+        elif event.id != story.question.after(number).answer[event.position]:
             self.fail("%s has another token at %d than undisturbed", request_id, event.position)
-        story.num_tokens += 1
+        story.num_tokens[number] += 1
 
     def _lost(self, request_id: str, story: Story, attempt: int) -> None:
         claim, is_calm = story.claimed.get(attempt), self._world.now > self._world.disturbed_at + _UNDISTURBED_S
@@ -206,7 +210,7 @@ class Checks:
             events = [event for frame in log.read(request_id) for event in frame.events]
             story.has_lost_its_end |= len(events) < len(story.events) or _has_lost_its_fence(log, request_id, story)
             story.events = events
-            story.num_tokens = sum(isinstance(event, TokenSampled) for event in events)
+            story.num_tokens = Counter(event.generation for event in events if isinstance(event, TokenSampled))
             story.is_ended = any(isinstance(event, TERMINAL) for event in events)
             story.fence, story.leased_to = 0, None
             if not any(isinstance(event, GenerationFinished) for event in events):

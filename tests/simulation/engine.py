@@ -44,6 +44,8 @@ class StandInEngine:
         self._step_s = world.random.uniform(0.01, 0.15)
         self.errors = 0.0
         """The share of steps that fail."""
+        self.computes: Callable[[str], None] = lambda _: None
+        """Called with each request of a step: one may end the worker."""
         self.is_stopping = False
         self._is_over = False
         self._farewell = ""
@@ -137,6 +139,7 @@ class StandInEngine:
         if self._world.chance(self.errors) and step.shares:
             step.shares[0].sequence.finish("error", "the engine failed in a step")
         for share in step.shares:
+            self.computes(share.sequence.request.request_id)
             self._advance(share.sequence, share.num_tokens, bool(share.num_logits), events)
         self._scheduler.check_integrity()
         self._remove(events)

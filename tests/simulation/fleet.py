@@ -70,12 +70,14 @@ class Fleet:
             return None
         return int(process.holds.backend.num_cached(ids, root))
 
-    # The queues of generations.
+    # The queues of generations and of calls.
+
+    def queue_lengths(self, *queues: str) -> list[int]:
+        self._server.reach(_PATIENCE_S)
+        return [len(self._server.stored.queues.get(queue, ())) for queue in queues]
 
     def num_generations(self, *queues: str) -> int:
-        self._server.reach(_PATIENCE_S)
-        stored = self._server.stored
-        return sum(len(stored.queues.get(queue, ())) for queue in queues or stored.names)
+        return sum(self.queue_lengths(*(queues or self._server.stored.names)))
 
     def add_generate_queue(self, name: str) -> None:
         self._server.reach(_PATIENCE_S)

@@ -22,10 +22,12 @@ from inference.protocol.request import Usage
 from inference.worker import generation
 from inference.worker.lease_keeper import LeaseKeeper
 from inference.worker.resumption import Resumption, resumption_of
-from webapp.lifecycle import advance, attempts, settle
+from webapp.lifecycle import advance, asking, attempts, dispatch, settle
 from webapp.lifecycle.watch import Watch
+from webapp.requests import rounds
 from webapp.requests.models import Request
 from webapp.stream.hub import Hub
+from webapp.tools import catalog
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -202,6 +204,25 @@ def skips_a_frame(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Hub, "entries", fewer)
 
 
+def calls_again(patch: pytest.MonkeyPatch) -> None:
+    """A call that a lost process may have run is run again, whatever its tool."""
+    for name, tool in catalog.TOOLS.items():
+        patch.setitem(catalog.TOOLS, name, replace(tool, is_repeatable=True))
+
+
+def asks_nobody(patch: pytest.MonkeyPatch) -> None:
+    """A call that changes something is run at once."""
+    for name, tool in catalog.TOOLS.items():
+        patch.setitem(catalog.TOOLS, name, replace(tool, needs_approval=False))
+    patch.setattr(rounds, "unasked", lambda _: [])
+    patch.setattr(asking, "unasked", lambda _: [])
+
+
+def forgets_calls(patch: pytest.MonkeyPatch) -> None:
+    """A lost run of calls is not made again."""
+    patch.setattr(dispatch, "queue_calls", lambda _: None)
+
+
 PLANTED: dict[str, Plant] = {
     plant.__name__: plant
     for plant in (
@@ -222,5 +243,8 @@ PLANTED: dict[str, Plant] = {
         no_new_lease,
         lease_before_rates,
         skips_a_frame,
+        calls_again,
+        asks_nobody,
+        forgets_calls,
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +32,7 @@ _TASKS: dict[str, Any] = {
     "lifecycle.prepare": tasks.prepare,
     "lifecycle.advance": tasks.advance_task,
     "lifecycle.end": tasks.end_task,
+    "lifecycle.call": tasks.call,
     "inference.generate": inference_app.generate,
 }
 _BEAT_S = 2.0
@@ -52,11 +54,14 @@ class Plant:
         self._leases = leases
         self._errors = errors
         self._num_started = 0
+        self.computes: Callable[[Process, str], None] = lambda *_: None
+        """Called with each worker and request of an engine's step."""
 
     def lifecycle(self, name: str) -> Process:
         process = Process(name)
         for number in (1, 2):
-            self._world.start(process, f"task {number}", lambda: self._serve("prepare", "settle"))
+            self._world.start(process, f"task {number}", lambda: self._serve("prepare", "tools", "settle"))
+        self._world.start(process, "task 3", lambda: self._serve("tools"))
         self._world.start(process, "watch", watch.keep_watch)
         return process
 
@@ -66,6 +71,7 @@ class Plant:
         process = Process(name)
         host = self._host(f"{name}:{self._num_started}")
         process.holds = host
+        host.backend.computes = partial(self.computes, process)
         self._world.start(process, "engine", host.backend.run)
         self._world.start(process, "leases", host.leases.run)
         self._world.start(process, "beat", lambda: self._beat(host.name))
@@ -149,6 +155,9 @@ class Words:
     def piece(self, token_id: int) -> bytes:
         return piece(token_id)
 
+    def encode(self, text: str) -> list[int]:
+        raise AssertionError(f"no text of the simulation is rewritten: {text}")
+
 
 class Grammars:
     """No simulated answer has a form."""
@@ -165,8 +174,21 @@ class Guard:
     def under(self, _policy: Any) -> Guard:
         return self
 
-    def check(self, _text: str, _layer: str, _principal: str | None = None) -> Check:
-        return Check((), "allow", "", "", "none", "1", "none", 0)
+    def may_withhold(self, _layer: str) -> bool:
+        return False
+
+    def rewrites(self, _layer: str) -> frozenset[str]:
+        return frozenset()
+
+    def check(
+        self,
+        text: str,
+        _layer: str,
+        _principal: str | None = None,
+        _found: Any = None,
+        _offset: int = 0,
+    ) -> Check:
+        return Check((), "allow", "", "", "none", "1", "none", 0, text=text)
 
 
 def preparation(pause: Callable[[float], None]) -> Callable[[Request, MessagesInput], Any]:
@@ -191,11 +213,11 @@ def _prepared(request: Request, source: MessagesInput, pause: Callable[[float], 
     )
     if question.is_blocked:
         return Prepared([checked], Failure("safety", "blocked", "It is blocked."))
-    return Prepared([checked, *_prompt(question, at())])
+    return Prepared([checked, *prompt_events(question.prompt, at())])
 
 
-def _prompt(question: Question, at: int) -> list[AnyEvent]:
-    prompt = question.prompt
+def prompt_events(prompt: tuple[int, ...], at: int) -> list[AnyEvent]:
+    """The events of a prompt."""
     context = ContextAssembled(
         at=at, window=WINDOW, reserved_output=1, num_prompt_tokens=len(prompt), segments=(), duration_us=1
     )

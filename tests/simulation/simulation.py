@@ -30,18 +30,21 @@ from tests.simulation.processes import Plant, preparation
 from tests.simulation.questions import MODEL, Question
 from tests.simulation.readers import Web, WorldLoop
 from tests.simulation.server import Server, Wire
+from tests.simulation.tools import FEATURES, Tools
 from tests.simulation.waiting import WorldQueue
 from tests.simulation.world import Process, Thread, World
 from webapp.celery import app as site_app
 from webapp.context.assemble import SourceMessage
 from webapp.lifecycle import advance, dispatch, placement, tasks, watch
 from webapp.lifecycle import stop as stopping
+from webapp.lifecycle.approving import decide
 from webapp.lifecycle.start import Arrival, start
 from webapp.lifecycle.stop import stop
 from webapp.limits import taking
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
+from webapp.requests.rounds import undecided
 from webapp.stream import frames as stream
 from webapp.stream import hub as stream_hub
 
@@ -52,6 +55,11 @@ _REPORTED_S = 30.0
 _REST_S = 40.0
 """Messages, leases and readers are gone within so many seconds after that."""
 _LOOK_S = 0.25
+_LOOKS_S = 1.0
+_APPROVED, _DECIDED = 0.4, 0.6
+"""Shares of looks at which a user approves a call, and decides at all."""
+_DEADLY_EVERY = 40
+"""One seed of so many has a deadly request."""
 _WEB_PATIENCE_S = 0.5
 _WORKER_PATIENCE_S = 17.0
 
@@ -113,6 +121,7 @@ class Simulation:
         self._database = bench.database
         self._database.begin(world)
         self._checks = checks = Checks(world, committed(self._database.row))
+        self._tools = Tools(world, checks)
         self._server = server = Server(world)
         self._broker = broker = Broker(world, server, checks.sent)
         self._site_log = Wire(world, server, "log", _WEB_PATIENCE_S, self._seen)
@@ -121,6 +130,9 @@ class Simulation:
         worker_log = Wire(world, server, "log", _WORKER_PATIENCE_S, self._seen)
         self._fleet = fleet = Fleet(world, server)
         self._plant = Plant(world, server, broker, fleet, worker_log, self._site_leases, faults.engine)
+        self._plant.computes = self._compute
+        self._deadly = "req_0" if seed % _DEADLY_EVERY == 7 and not faults.is_calm else ""
+        """A request that ends each worker that computes it."""
         self._web = Web(world, server, checks, bench.loop, bench.user.pk)
         self._processes: dict[str, Process] = {}
         world.enter, world.ended, world.strike = self._enter, self._database.leave, self._strike
@@ -137,6 +149,7 @@ class Simulation:
         patch.setattr(tasks, "Preparation", preparation(world.pause))
         patch.setattr(watch, "Watch", partial(watch.Watch, world.monotonic))
         self._install_fleet(patch)
+        self._tools.install(patch)
         patch.setattr(watch, "keep_up", lambda: 0)
         patch.setattr(generation, "Job", self._job)
         patch.setattr(stream_hub, "connect_async", lambda streams, **_: streams)
@@ -151,6 +164,7 @@ class Simulation:
             (watch, "is_alive"),
             (watch, "drop_lost_queues"),
             (dispatch, "num_generations"),
+            (dispatch, "queue_lengths"),
             (dispatch, "add_generate_queue"),
         ):
             patch.setattr(module, name, getattr(fleet, name))
@@ -171,6 +185,8 @@ class Simulation:
                 self._checks.fail("left %g s after the last settlement: %s", _REST_S, self._left())
             self._database.install()
             statuses = [] if self._checks.violation else audit(self._checks, self._faults.is_calm)
+            if not self._checks.violation:
+                self._tools.audit()
             if not self._checks.violation:
                 audit_readers(self._checks, self._web.readers)
             if not self._checks.violation and not self._server.has_lost_data:
@@ -208,9 +224,33 @@ class Simulation:
             num_prompt_tokens=random.choice((3, 4, 6)),
             max_tokens=random.choice((512, 512, 5)),
             is_blocked=random.random() < 0.08,
+            num_rounds=random.choice((0, 0, 1, 2)),
         )
         arrives_at = random.uniform(0, self._faults.until * 0.5)
         self.world.at(arrives_at, lambda: self._do("send", lambda: self._send(request_id, question)))
+
+        if question.num_rounds:
+            self.world.at(arrives_at + 1, lambda: self._look_for_questions(request_id))
+
+    def _look_for_questions(self, request_id: str) -> None:
+        """Let the user look once a second whether a call waits."""
+        self._do("decide", lambda: self._decide(request_id))
+        self.world.at(self.world.now + _LOOKS_S, lambda: self._look_for_questions(request_id))
+
+    def _decide(self, request_id: str) -> None:
+        """Approve a call that waits, decline it, or leave it for later."""
+        try:
+            request = Request.objects.filter(pk=request_id, finished_at=None).first()
+            if request is None:
+                return
+            events = [event for frame in services.event_log().read(request_id) for event in frame.events]
+            for each in undecided(events)[:1]:
+                choice = self.world.random.random()
+                if choice < _DECIDED:
+                    self.world.tell("decides about %s of %s", each.call_id, request_id)
+                    decide(request, each.call_id, approve=choice < _APPROVED)
+        except Exception as error:
+            self.world.tell("%s could not be decided: %s", request_id, type(error).__name__)
 
     def _do(self, name: str, act: Callable[[], None]) -> None:
         """Let the web process do it, if it runs."""
@@ -229,7 +269,10 @@ class Simulation:
             title="A question",
             params=msgspec.to_builtins(params),
             accepted_unix_us=unix_us(),
-            input=MessagesInput((SourceMessage("user", question.text, "message:m"),)),
+            input=MessagesInput(
+                (SourceMessage("user", question.text, "message:m", "user"),),
+                features=FEATURES if question.num_rounds else (),
+            ),
         )
         self._server.stored.rates.taken.add(request_id)
         try:
@@ -286,10 +329,15 @@ class Simulation:
             request_id = world.random.choice(sorted(self._checks.stories))
             self._do("stop", lambda: self._stop(request_id))
 
+    def _compute(self, process: Process, request_id: str) -> None:
+        if request_id == self._deadly:
+            self.world.at(self.world.now, lambda: self._kill(process))
+
     def _kill(self, process: Process) -> None:
         if not process.is_alive:
             return
-        again_at = min(self.world.now + self.world.random.uniform(0.1, 4), self._faults.until)
+        now = self.world.now
+        again_at = max(now, min(now + self.world.random.uniform(0.1, 4), self._faults.until))
         if process.holds is not None and self.world.chance(0.3):  # SIGTERM
             self.world.tell("is told to stop", by=process)
             self.world.disturb()

@@ -1,4 +1,4 @@
-"""The simulation finds mistakes: each planted one within 500 seeds, and a found one is replayed by a command."""
+"""The simulation finds mistakes: each planted one within 1,000 seeds, and a found one is replayed by a command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
-    outcomes = (bench.run(seed, PLANTED[name]) for seed in range(500))
+    outcomes = (bench.run(seed, PLANTED[name]) for seed in range(1000))
     assert next((outcome for outcome in outcomes if outcome.violation is not None), None) is not None
 
 

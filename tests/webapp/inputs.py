@@ -8,7 +8,7 @@ from webapp.requests.input import MessagesInput, SavedInput
 
 
 def asked(text: str = "Hello", is_stepped: bool = False) -> MessagesInput:
-    return MessagesInput((SourceMessage("user", text, "message:m"),), is_stepped)
+    return MessagesInput((SourceMessage("user", text, "message:m", "user"),), is_stepped)
 
 
 SAVED = SavedInput(

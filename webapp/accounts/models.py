@@ -1,4 +1,4 @@
-"""Sign-ins, one-time sign-in links, failed sign-ins, and the roles of users in their groups."""
+"""Sign-ins, one-time sign-in links, failed sign-ins, roles of users in their groups, and invitations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.utils import timezone
 
 
 class Session(AbstractBaseSession):
@@ -65,12 +66,19 @@ class FailedSignIn(models.Model):
         return f"failed sign-in at {self.at}"
 
 
-class Membership(models.Model):
-    """A user's role in a group of theirs. A member without a role has no row."""
+class Role(models.TextChoices):
+    """What a user may do in a group."""
 
-    class Role(models.TextChoices):
-        OWNER = "owner"
-        """Sees the usage of the group's members."""
+    OWNER = "owner"
+    """Manages the group's people, and sees their usage and the keys'."""
+    MEMBER = "member"
+    """Sends requests on the group's limits, and sees the group's usage."""
+    VIEWER = "viewer"
+    """Sees the group's usage, and begins no work for it."""
+
+
+class Membership(models.Model):
+    """A user's role in a group of theirs, as an owner or a viewer. A member has no row."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships")
@@ -81,3 +89,20 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} {self.user} of {self.group}"
+
+
+class Invitation(models.Model):
+    """An invitation of a user into a group. It goes when the user accepts or declines it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=8, choices=Role.choices)
+    """The role that the user has once the invitation is accepted."""
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    invited_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "group"], name="one_invitation_into_a_group")]
+
+    def __str__(self) -> str:
+        return f"invitation of {self.user} into {self.group}"

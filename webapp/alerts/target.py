@@ -5,23 +5,12 @@ The connection is made to the checked address, so that a second resolution canno
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
-Resolve = Callable[[str, int], list[str]]
-
-_NAT64 = IPv6Network("64:ff9b::/96")
-_NOT_PUBLIC = (
-    IPv4Network("192.0.0.0/24"),
-    IPv6Network("::/96"),
-    IPv6Network("64:ff9b:1::/48"),
-    IPv6Network("5f00::/16"),
-    IPv6Network("fec0::/10"),
-)
-"""Special networks that `is_global` of Python 3.11 calls global, in part or whole."""
+from webapp.addresses import Resolve, is_public
+from webapp.addresses import resolve as addresses_of
 
 
 class BadTarget(Exception):
@@ -45,12 +34,11 @@ class Target:
 def resolve(host: str, port: int) -> list[str]:
     """Return the addresses of a name. Raises NotResolved, BadTarget."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return addresses_of(host, port)
     except OSError:
         raise NotResolved(f"The name {host} cannot be resolved.") from None
     except UnicodeError:
         raise BadTarget(f"The name {host} cannot be resolved.") from None
-    return [str(each[4][0]) for each in found]
 
 
 def check_url(url: str) -> tuple[str, int]:
@@ -73,22 +61,11 @@ def check_target(url: str, internal_hosts: Collection[str], resolved: Resolve = 
     internal_hosts: names that the operator of the machine allows to have a private address.
     """
     host, port = check_url(url)
-    addresses = resolved(host, port)
-    if not addresses:
+    found = resolved(host, port)
+    if not found:
         raise BadTarget(f"The name {host} has no address.")
-    if host not in internal_hosts:
-        for each in addresses:
-            _check_public(host, ip_address(each.partition("%")[0]))
-    return Target(url, host, port, addresses[0])
-
-
-def _check_public(host: str, address: IPv4Address | IPv6Address) -> None:
-    # An address of IPv4 can hide in one of IPv6.
-    hidden = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
-    if address in _NAT64:
-        hidden = IPv4Address(int(address) & 0xFFFFFFFF)
-    is_special = any(each in network for each in (address, hidden) for network in _NOT_PUBLIC)
-    if is_special or not hidden.is_global or hidden.is_multicast or not address.is_global:
+    if host not in internal_hosts and not all(map(is_public, found)):
         raise BadTarget(
             f"{host} is not a public address. SIGHTGLASS_WEBHOOK_HOSTS names internal hosts that are allowed."
         )
+    return Target(url, host, port, found[0])

@@ -1,11 +1,13 @@
-"""Operations that show usage by day, model and key: one's own, and that of an owned group's members."""
+"""Operations that show usage by day, model and key: one's own, and that of a group."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from webapp.api.group_usage import members_of_owned
+from webapp.accounts.models import Role
+from webapp.accounts.roles import workers_of
+from webapp.api.group_usage import group_of_own
 from webapp.api.operators import signed_in_user
 from webapp.api.usage import PeriodQuery, period_of
 from webapp.gateway.operation import answers
@@ -38,16 +40,22 @@ def save_daily_usage(request: HttpRequest, query: PeriodQuery) -> HttpResponse:
 
 
 def show_group_daily_usage(request: HttpRequest, group_id: int, query: PeriodQuery) -> DailyUsage:
-    """Show the usage of a group's present members by day, model and key, for its owners. 403 `forbidden`."""
-    members = members_of_owned(request, group_id).users
+    """Show a group's usage by day and model, for its people. Only owners see users and keys."""
+    users, is_named = _group_readable(request, group_id)
     budget = shared_budget(group_id)
-    return DailyUsage(daily_use(period_of(query), members), pace(members, budget, timezone.now()))
+    return DailyUsage(daily_use(period_of(query), users, is_named), pace(users, budget, timezone.now()))
 
 
 @answers(200, media=_CSV)
 def save_group_daily_usage(request: HttpRequest, group_id: int, query: PeriodQuery) -> HttpResponse:
-    """Save the usage of a group's present members as CSV, for its owners. 403 `forbidden`."""
-    return _file(daily_use(period_of(query), members_of_owned(request, group_id).users))
+    """Save a group's usage by day and model as CSV, for its people. Only owners see users and keys."""
+    return _file(daily_use(period_of(query), *_group_readable(request, group_id)))
+
+
+def _group_readable(request: HttpRequest, group_id: int) -> tuple[list[int], bool]:
+    """The users whose requests are tied to the group, and whether the reader sees their names. Raises ApiError."""
+    group, role = group_of_own(request, group_id)
+    return list(workers_of(group.pk).values_list("pk", flat=True)), role is Role.OWNER
 
 
 def _file(rows: list[DayUse]) -> HttpResponse:

@@ -1,11 +1,18 @@
-"""Operations by which an owner of a group sees the usage of its members. Each one checks the ownership."""
+"""Operations by which people of a group see its usage. Each one checks the role.
+
+Owners see the people and their keys. Members and viewers see the sums of all, without a name, and no list of requests.
+"""
 
 from __future__ import annotations
 
+from typing import Literal, cast
+
+import msgspec
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 
-from webapp.accounts.owners import owned_by
+from webapp.accounts.models import Role
+from webapp.accounts.roles import Place, places_of, workers_of
 from webapp.api.findings import findings_of
 from webapp.api.operators import signed_in_user
 from webapp.api.usage import (
@@ -17,76 +24,103 @@ from webapp.api.usage import (
 )
 from webapp.findings.find import Findings
 from webapp.findings.reading import Records
-from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.errors import ApiError, not_found
 from webapp.gateway.structs import Result
 from webapp.usage.listing import Reader, Slot, UsedRequestList, listing
 from webapp.usage.report import Names, UsageReport, report
 
+RoleName = Literal["owner", "member", "viewer"]
+_OWNERS_SEE = "Only an owner of the group sees what its people did one by one. Ask an owner."
 
-class OwnedGroup(Result):
-    """A group of which the user is an owner."""
+
+class OwnGroup(Result):
+    """A group of the user."""
 
     id: int
     name: str
     num_users: int
+    """People of the group, with its viewers."""
+    role: RoleName
+    """The user's own role."""
 
 
-class OwnedGroups(Result):
-    """The groups of which the user is an owner, by name."""
+class OwnGroups(Result):
+    """The user's groups, by name."""
 
-    groups: list[OwnedGroup]
+    groups: list[OwnGroup]
 
 
-def list_owned_groups(request: HttpRequest) -> OwnedGroups:
-    """List the groups whose usage the user may see."""
-    groups = owned_by(user_id(request))
-    return OwnedGroups([OwnedGroup(group.pk, group.name, group.user_set.count()) for group in groups])
+def list_own_groups(request: HttpRequest) -> OwnGroups:
+    """List the user's groups, whose usage the user may see."""
+    return OwnGroups([_own(place) for place in places_of(signed_in_user(request))])
 
 
 def show_group_usage(request: HttpRequest, group_id: int, query: MembersUsageQuery) -> UsageReport:
-    """Show the usage of a group's present members, for its owners. 403 `forbidden`."""
-    members = members_of_owned(request, group_id)
-    chosen = asked_filter(query, _chosen(members, query.user))
-    return report(period_of(query), chosen, query.by, members)
+    """Show the usage of a group's present people, for these. Only owners see names: 403 `forbidden` by user."""
+    group, role = group_of_own(request, group_id)
+    workers = _workers(group)
+    if role is Role.OWNER:
+        chosen = asked_filter(query, _chosen(workers, query.user))
+        return report(period_of(query), chosen, query.by, workers)
+    if query.by == "user" or query.user is not None:
+        raise ApiError(403, "forbidden", _OWNERS_SEE)
+    found = report(period_of(query), asked_filter(query, tuple(workers.users)), query.by, workers)
+    return msgspec.structs.replace(found, users=[], leaders=[])
 
 
 def list_group_used_requests(request: HttpRequest, group_id: int, query: MembersUsedRequestsQuery) -> UsedRequestList:
-    """List the first 50 requests behind the usage of a group, without their texts. 403 `forbidden`."""
-    members = members_of_owned(request, group_id)
-    chosen = asked_filter(query, _chosen(members, query.user))
+    """List the first 50 requests behind the usage of a group, without their texts. 403 `forbidden` but for owners."""
+    workers = workers_of_owned(request, group_id)
+    chosen = asked_filter(query, _chosen(workers, query.user))
     slot, reader = Slot(query.weekday, query.hour), _reader(request)
-    return listing(period_of(query), chosen, slot, query.order, members.users, reader)
+    return listing(period_of(query), chosen, slot, query.order, workers.users, reader)
 
 
 def show_group_findings(request: HttpRequest, group_id: int, query: MembersUsageQuery) -> Findings:
-    """Show what stands out in the usage of a group, for its owners. 403 `forbidden`."""
-    members = members_of_owned(request, group_id)
-    chosen = asked_filter(query, _chosen(members, query.user))
-    return findings_of(query, chosen, Records(chosen, members.users, _reader(request), is_own=False))
+    """Show what stands out in the usage of a group. 403 `forbidden` but for owners."""
+    workers = workers_of_owned(request, group_id)
+    chosen = asked_filter(query, _chosen(workers, query.user))
+    return findings_of(query, chosen, Records(chosen, workers.users, _reader(request), is_own=False))
 
 
-def members_of_owned(request: HttpRequest, group_id: int) -> Names:
-    """The present members of a group, by name. Raises ApiError where the user does not own it."""
-    return _members(_owned(request, group_id))
+def workers_of_owned(request: HttpRequest, group_id: int) -> Names:
+    """The owners and members of a group, by name. Raises ApiError unless the user owns it."""
+    return _workers(owned_group(request, group_id, _OWNERS_SEE))
 
 
-def _owned(request: HttpRequest, group_id: int) -> Group:
-    """Raises ApiError, which does not tell whether there is such a group."""
-    found = owned_by(user_id(request)).filter(pk=group_id).first()
+def owned_group(request: HttpRequest, group_id: int, refusal: str) -> Group:
+    """A group of which the user is an owner. Raises ApiError: 404 for a foreign one, 403 with these words else."""
+    group, role = group_of_own(request, group_id)
+    if role is not Role.OWNER:
+        raise ApiError(403, "forbidden", refusal)
+    return group
+
+
+def group_of_own(request: HttpRequest, group_id: int) -> tuple[Group, Role]:
+    """A group of the user, and the user's role in it. Raises ApiError."""
+    found = next((each for each in places_of(signed_in_user(request)) if each.group.pk == group_id), None)
     if found is None:
-        message = "Only an owner of the group sees its usage. Ask an operator to name you as an owner."
-        raise ApiError(403, "forbidden", message)
-    return found
+        raise not_found("group")
+    return found.group, found.role
 
 
-def _members(group: Group) -> Names:
-    """The members by name. Their other groups stay unknown to the owner."""
-    users = dict(group.user_set.values_list("pk", "username"))
+def role_name(role: str) -> RoleName:
+    """A role as the API names it."""
+    return cast(RoleName, str(role))
+
+
+def _own(place: Place) -> OwnGroup:
+    return OwnGroup(place.group.pk, place.group.name, place.group.user_set.count(), role_name(place.role))
+
+
+def _workers(group: Group) -> Names:
+    """The people whose requests are tied to the group. Their other groups stay unknown here."""
+    users = dict(workers_of(group.pk).values_list("pk", "username"))
     return Names(users, {user: [group.name] for user in users})
 
 
-def _chosen(members: Names, user: int | None) -> tuple[int, ...]:
-    return tuple(each for each in members.users if user is None or each == user)
+def _chosen(workers: Names, user: int | None) -> tuple[int, ...]:
+    return tuple(each for each in workers.users if user is None or each == user)
 
 
 def _reader(request: HttpRequest) -> Reader:

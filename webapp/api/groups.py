@@ -1,24 +1,21 @@
-"""Operations on a group, for operators: its owners, and the stop of all its members."""
+"""Operations by which operators stop all members of a group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from webapp.accounts.owners import NotAMember, end_ownership, name_owner, owners_by_group
-from webapp.api.limits import check_rank, find_user
+from webapp.api.limits import check_rank
 from webapp.api.operators import checked_operator
-from webapp.api.people import STOP, GroupOwner, StopBody, Stopped, checked_reason
-from webapp.api.usage import PERMISSION as READ
+from webapp.api.people import STOP, StopBody, Stopped, checked_reason
 from webapp.audit.log import record
 from webapp.gateway.errors import ApiError, not_found
-from webapp.gateway.operation import answers
-from webapp.gateway.structs import Body, Result
+from webapp.gateway.structs import Result
 from webapp.lifecycle.admission import lock_user
 from webapp.lifecycle.stop import stop_all as stop_requests
 from webapp.limits import rules
@@ -26,21 +23,7 @@ from webapp.requests.models import Request
 from webapp.reruns.advance import stop_all as stop_sets
 from webapp.reruns.advance import unfinished
 
-NAME_OWNERS = "accounts.change_membership"
 MAX_NAMED = 12
-
-
-class OwnerBody(Body):
-    """The member who becomes an owner."""
-
-    name: str
-    """The user's name."""
-
-
-class GroupOwners(Result):
-    """The owners of a group, by name."""
-
-    owners: list[GroupOwner]
 
 
 class StopPreview(Result):
@@ -53,29 +36,6 @@ class StopPreview(Result):
     """Open requests, which the stop ends."""
     num_sets: int
     """Sets of runs with runs to come, which the stop ends."""
-
-
-@answers(201)
-def add_group_owner(request: HttpRequest, group_id: int, body: OwnerBody) -> GroupOwners:
-    """Name a member as an owner, who sees the usage of the group's members. 403 `forbidden`."""
-    group = _group_of_owners(request, group_id)
-    user = User.objects.filter(username=body.name, is_active=True).first()
-    try:
-        if user is None:
-            raise NotAMember
-        name_owner(group, user)
-    except NotAMember:
-        message = f"{body.name[:150]!r} is no open account in {group.name}. An owner is a member of the group."
-        raise ApiError(400, "invalid", message, "name") from None
-    return _owners(group)
-
-
-def remove_group_owner(request: HttpRequest, group_id: int, target_id: int) -> GroupOwners:
-    """End a user's ownership of a group, at once. 403 `forbidden`."""
-    group = _group_of_owners(request, group_id)
-    if not end_ownership([group.pk], find_user(target_id)):
-        raise not_found("owner")
-    return _owners(group)
 
 
 def preview_group_stop(request: HttpRequest, group_id: int) -> StopPreview:
@@ -136,7 +96,7 @@ def _stoppable(request: HttpRequest, group_id: int, refusal: str) -> Group:
     refusal: the words where the operator is a member.
     """
     operator = checked_operator(request, STOP, "Only operators with the permission to stop users do so.")
-    group = _find(group_id)
+    group = find_group(group_id)
     if group.user_set.filter(pk=operator.pk).exists():
         raise ApiError(403, "forbidden", f"{refusal} You are in {group.name}. Ask another operator.")
     for member in group.user_set.filter(is_superuser=True)[:1]:
@@ -144,20 +104,9 @@ def _stoppable(request: HttpRequest, group_id: int, refusal: str) -> Group:
     return group
 
 
-def _group_of_owners(request: HttpRequest, group_id: int) -> Group:
-    """The group whose owners the operator may change: the operator shows what the operator may see. Raises ApiError."""
-    checked_operator(request, READ, "Only operators see users and their use.")
-    checked_operator(request, NAME_OWNERS, "Only operators with the permission to change memberships name owners.")
-    return _find(group_id)
-
-
-def _find(group_id: int) -> Group:
+def find_group(group_id: int) -> Group:
+    """Raises ApiError."""
     found = Group.objects.filter(pk=group_id).first()
     if found is None:
         raise not_found("group")
     return found
-
-
-def _owners(group: Group) -> GroupOwners:
-    found = owners_by_group().get(group.pk, [])
-    return GroupOwners([GroupOwner(each.pk, each.username) for each in found])

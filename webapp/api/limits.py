@@ -42,8 +42,8 @@ _WORDS = {
 }
 
 
-class LimitsBody(Body):
-    """All limits and flags of one subject; null: its groups decide, then the site, then the product."""
+class AmountsBody(Body):
+    """All amounts of a rule; null: it names none."""
 
     max_open: int | None
     requests_per_minute: int | None
@@ -53,13 +53,18 @@ class LimitsBody(Body):
     daily_budget_nano: int | None
     """In billionths of a unit of each currency, on one day of UTC."""
     monthly_budget_nano: int | None
+
+
+class LimitsBody(AmountsBody):
+    """All limits and flags of one subject; null: its groups decide, then the site, then the product."""
+
     may_share: bool | None
     may_probe: bool | None
     may_rerun: bool | None
 
 
-class RuleValues(Result):
-    """The limits and flags that one rule names; null: it does not."""
+class Amounts(Result):
+    """The amounts that one rule names; null: it does not."""
 
     max_open: int | None
     requests_per_minute: int | None
@@ -68,6 +73,11 @@ class RuleValues(Result):
     tokens_per_day: int | None
     daily_budget_nano: int | None
     monthly_budget_nano: int | None
+
+
+class RuleValues(Amounts):
+    """The limits and flags that one rule names; null: it does not."""
+
     may_share: bool | None
     may_probe: bool | None
     may_rerun: bool | None
@@ -158,6 +168,11 @@ def _changed(subject: Subject, entry_of: User | Group | None, body: LimitsBody) 
             was, now = ({name: values[name] for name in changed} for values in (before, after))
             record(entry_of or rule, "set the limits of", was, now)
     return values_of(rule)
+
+
+def range_words(name: str) -> str:
+    """An amount's name at the beginning of a sentence."""
+    return _WORDS[name]
 
 
 def check_amounts(body: Body, names: Iterable[str]) -> None:

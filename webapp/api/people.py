@@ -10,12 +10,14 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
+from msgspec import structs
 from redis.exceptions import RedisError
 
 from webapp.accounts.owners import owners_by_group
+from webapp.accounts.roles import viewed_pairs, views_only_of
 from webapp.api.limits import LimitsInForce, RuleValues, check_rank, find_user, in_force, values_of
 from webapp.api.operators import checked_operator
-from webapp.api.usage import PERMISSION, PeriodQuery, groups_of, period_of, reader_of
+from webapp.api.usage import PERMISSION, PeriodQuery, group_names_of, period_of, reader_of
 from webapp.audit.log import record
 from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Body, Result
@@ -54,6 +56,8 @@ class Person(Result):
     is_active: bool
     """False: the account is closed."""
     is_superuser: bool
+    views_only: bool
+    """The user is a viewer in each of the own groups, and begins no work."""
     is_stopped: bool
     """An operator has stopped the user's sending."""
     stopped_groups: list[str]
@@ -77,6 +81,7 @@ class PersonGroup(Result):
     id: int
     name: str
     num_users: int
+    """People of the group, with its viewers, whose use is not the group's."""
     owners: list[GroupOwner]
     is_stopped: bool
     """An operator has stopped the sending of all members."""
@@ -140,14 +145,15 @@ def list_people(request: HttpRequest, query: PeopleQuery) -> People:
     """List users and groups with their use of a period. 403 `forbidden`."""
     _check_reader(request)
     used = figures_by_user(period_of(query), Filter())
-    members, owners = _members(), owners_by_group()
+    members, owners, viewed = _members(), owners_by_group(), viewed_pairs()
     users = _with_text(User.objects.all(), query.text)
     order = sorted(users.values_list("pk", "username"), key=lambda row: (-_num(used, row[0]), row[1]))
     return People(
         users=_people([pk for pk, _ in order[:MAX_LISTED]], used),
         num_users=len(order),
         groups=[
-            _group(group, members[group.pk], owners.get(group.pk, []), used) for group in Group.objects.order_by("name")
+            _group(group, members[group.pk], owners.get(group.pk, []), _uses_for(group, used, viewed))
+            for group in Group.objects.order_by("name")
         ],
         site_limits=values_of(rules.rule_of(None)),
     )
@@ -251,9 +257,10 @@ def _people(ids: list[int], used: dict[int, UsageFigures]) -> list[Person]:
     last = UsageRecord.objects.filter(user_id=OuterRef("pk")).order_by("-accepted_at").values("accepted_at")[:1]
     rows = User.objects.filter(pk__in=ids).annotate(last_seen=Subquery(last))
     own = {rule.user_id: rule for rule in Rule.objects.filter(user_id__in=ids)}
-    groups, found = groups_of(ids), {row.pk: row for row in rows}
+    groups, found, viewers = group_names_of(ids, with_viewed=True), {row.pk: row for row in rows}, views_only_of(ids)
     stopped = set(Rule.objects.filter(is_stopped=True).exclude(group=None).values_list("group__name", flat=True))
-    return [_person(found[pk], groups.get(pk, []), stopped, own.get(pk), used) for pk in ids]
+    people = [_person(found[pk], groups.get(pk, []), stopped, own.get(pk), used) for pk in ids]
+    return [structs.replace(each, views_only=each.id in viewers) for each in people]
 
 
 def _person(
@@ -265,6 +272,7 @@ def _person(
         groups=groups,
         is_active=row.is_active,
         is_superuser=row.is_superuser,
+        views_only=False,
         is_stopped=own is not None and own.is_stopped,
         stopped_groups=[name for name in groups if name in stopped],
         has_own_limits=own is not None and rules.values_of(own).is_limiting,
@@ -274,10 +282,18 @@ def _person(
 
 
 def _members() -> dict[int, list[int]]:
+    """The people of each group."""
     members = defaultdict[int, list[int]](list)
     for group, user in User.groups.through.objects.values_list("group_id", "user_id"):
         members[group].append(user)
     return members
+
+
+def _uses_for(
+    group: Group, used: dict[int, UsageFigures], viewed: AbstractSet[tuple[int, int]]
+) -> dict[int, UsageFigures]:
+    """The use that is tied to the group: of all users but its viewers."""
+    return {user: use for user, use in used.items() if (user, group.pk) not in viewed}
 
 
 def _group(group: Group, members: list[int], owners: list[User], used: dict[int, UsageFigures]) -> PersonGroup:

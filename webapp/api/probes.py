@@ -17,7 +17,7 @@ from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body
 from webapp.keys.keys import check_scope
 from webapp.keys.middleware import key_of
-from webapp.limits.rules import check_flag
+from webapp.limits.rules import check_flag, check_working
 from webapp.probes import models
 from webapp.probes.job import JobStatus, Overloaded, WorkerJob
 from webapp.probes.subject import CannotProbe, build
@@ -45,7 +45,8 @@ def probe(request: HttpRequest, request_id: str, body: ProbeBody) -> Answer[Prob
     """Look into the model at one token: the probe's event. 202: ask again.
 
     400 `unknown_position`; 409 `no_ids`, `no_weights` (a remote back end made the tokens), `too_long`, `other_model`,
-    `model_unavailable`; 403 `switched_off`; 503 `no_worker`, `worker_lost`, `overloaded`.
+    `model_unavailable`; 403 `switched_off`, `views_only` for a probe that is not saved; 503 `no_worker`, `worker_lost`,
+    `overloaded`.
     """
     found = find(request, request_id)
     check_scope(key_of(request), "chat", found.model)
@@ -78,6 +79,7 @@ def _asked(found: Request, body: ProbeBody) -> Answer[ProbeEvent | Waiting]:
 
 
 def _ask(job: WorkerJob, found: Request, body: ProbeBody) -> None:
+    check_working(found.user_id)
     try:
         frames = store.load_frames(found.pk) if found.is_settled else services.event_log().read(found.pk)
         events = [event for frame in frames for event in frame.events]

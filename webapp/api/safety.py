@@ -5,14 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+import msgspec
+from django.contrib.auth.models import Group
 from django.http import HttpRequest
 
-from inference.protocol.safety_policy import Policy, Thresholds, Verdict
+from inference.protocol.safety_policy import LAYERS, GroupPolicy, Policy, Thresholds, Verdict
 from webapp.api.operators import checked_operator
 from webapp.api.requests import READ_ANY
 from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Body, Result
 from webapp.requests.models import Request
+from webapp.requests.outcome import VERDICTS
 from webapp.safety import in_force
 from webapp.safety.models import PolicyVersion
 from webapp.traces.library.decisions import effect_of, num_decisions
@@ -24,11 +27,29 @@ _MAX_NOTE_CHARS = 500
 
 
 class LayerThresholds(Body):
-    """Per category: the lowest score that is flagged, and the lowest that is blocked."""
+    """Per category: the lowest score that is flagged, that is rewritten and that is blocked."""
 
     flag: dict[str, float]
+    rewrite: dict[str, float]
+    """Only personal data and secrets can be rewritten. A category that is left out is not."""
     block: dict[str, float]
     """A category that is left out is never blocked."""
+
+
+class GroupOverride(Body):
+    """The thresholds of one layer that are others for a group; 2: never."""
+
+    flag: dict[str, float]
+    rewrite: dict[str, float]
+    block: dict[str, float]
+
+
+class GroupThresholds(Body):
+    """The layers in which a group has thresholds of its own."""
+
+    input: GroupOverride
+    tool_result: GroupOverride
+    output: GroupOverride
 
 
 class PolicyThresholds(Body):
@@ -36,8 +57,12 @@ class PolicyThresholds(Body):
 
     input: LayerThresholds
     """Of messages."""
+    tool_result: LayerThresholds
+    """Of tools' results and documents."""
     output: LayerThresholds
     """Of answers."""
+    groups: dict[str, GroupThresholds]
+    """By a group's name: thresholds that take the place of those for all. A user of several has the first one's."""
 
 
 class SavedPolicy(Result):
@@ -59,6 +84,8 @@ class SafetyState(Result):
     versions: list[SavedPolicy]
     replacements: dict[str, str]
     """By category: the text that a reader sees in place of a blocked one. A category without one cannot be blocked."""
+    groups: list[str]
+    """The groups there are, for thresholds of their own."""
     num_decisions: int
     """Saved requests with a safety decision."""
 
@@ -76,8 +103,8 @@ class ExampleRequest(Result):
 class VerdictChange(Result):
     """Requests that would be judged otherwise, in one way."""
 
-    before: Literal["allow", "flag", "block"]
-    after: Literal["allow", "flag", "block"]
+    before: Literal["allow", "flag", "rewrite", "block"]
+    after: Literal["allow", "flag", "rewrite", "block"]
     num: int
     examples: list[ExampleRequest]
 
@@ -155,31 +182,33 @@ def _current() -> Policy:
 
 
 def _changed(policy: Policy, given: PolicyThresholds) -> Policy:
-    layers = {"input": given.input, "output": given.output}
+    layers = {layer: msgspec.convert(msgspec.to_builtins(getattr(given, layer)), Thresholds) for layer in LAYERS}
+    groups = msgspec.convert(msgspec.to_builtins(given.groups), dict[str, GroupPolicy])
     try:
-        return in_force.changed(policy, {name: Thresholds(each.flag, each.block) for name, each in layers.items()})
+        return in_force.changed(policy, layers, groups)
     except in_force.PolicyRefused as error:
         raise ApiError(400, "invalid", str(error), "thresholds") from None
 
 
 def _state() -> SafetyState:
     saved = list(PolicyVersion.objects.select_related("author").order_by("-pk")[:_MAX_VERSIONS])
-    file = in_force.file_policy()
+    file, names = in_force.file_policy(), list(Group.objects.order_by("name").values_list("name", flat=True))
     versions = [_shown(in_force.policy_of(each), each) for each in saved]
-    return SafetyState([*versions, _shown(file, None)], _current().replacement, num_decisions())
+    return SafetyState([*versions, _shown(file, None)], _current().replacement, names, num_decisions())
 
 
 def _shown(policy: Policy, version: PolicyVersion | None) -> SavedPolicy:
-    layers = [LayerThresholds(each.flag, each.block) for each in (policy.input, policy.output)]
+    layers = {layer: msgspec.to_builtins(policy.thresholds(layer)) for layer in LAYERS}
+    thresholds = layers | {"groups": msgspec.to_builtins(policy.groups)}
     return SavedPolicy(
         version=version.pk if version else None,
         label=policy.label,
         author=version.author.get_username() if version else "",
         saved_at=version.saved_at if version else None,
         note=version.note if version else "",
-        thresholds=PolicyThresholds(*layers),
+        thresholds=msgspec.convert(thresholds, PolicyThresholds),
     )
 
 
 def _counts(by_verdict: dict[Verdict, int]) -> dict[str, int]:
-    return {verdict: by_verdict.get(verdict, 0) for verdict in ("allow", "flag", "block")}
+    return dict.fromkeys(VERDICTS, 0) | dict(by_verdict)

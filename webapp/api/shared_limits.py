@@ -6,36 +6,31 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.http import HttpRequest
 
-from webapp.api.limits import check_amounts, check_rank, checked_changer, find_user
+from webapp.api.limits import Amounts, AmountsBody, check_amounts, check_rank, checked_changer, find_user
 from webapp.gateway.errors import ApiError, not_found
-from webapp.gateway.structs import Body, Result
+from webapp.gateway.structs import Result
 from webapp.limits.models import AMOUNTS, SharedRule
 from webapp.limits.shared import SharedBy, set_shared
 from webapp.registry.models import RegisteredModel
 
 
-class SharedLimitsBody(Body):
+class SharedLimitsBody(AmountsBody):
     """The subject, and all amounts that its requests share. All null: the rule is removed.
 
     The subject is a model, a group's members together, a user at one model, or the whole site.
     """
 
-    max_open: int | None
-    requests_per_minute: int | None
-    input_tokens_per_minute: int | None
-    output_tokens_per_minute: int | None
-    tokens_per_day: int | None
-    daily_budget_nano: int | None
-    monthly_budget_nano: int | None
     model: str = ""
     """Id of a registered model; empty: requests to all models."""
     user_id: int | None = None
     """Only with a model."""
     group_id: int | None = None
     """Only without a model."""
+    is_of_owners: bool = False
+    """Only with a group: the rule of its owners, beside the operators' own."""
 
 
-class SharedLimits(Result):
+class SharedLimits(Amounts):
     """One shared rule."""
 
     model: str
@@ -45,13 +40,8 @@ class SharedLimits(Result):
     group_id: int | None
     group: str
     """The group's name; empty: it is no rule of a group."""
-    max_open: int | None
-    requests_per_minute: int | None
-    input_tokens_per_minute: int | None
-    output_tokens_per_minute: int | None
-    tokens_per_day: int | None
-    daily_budget_nano: int | None
-    monthly_budget_nano: int | None
+    is_of_owners: bool
+    """The group's owners set it. The operators' own holds beside it."""
 
 
 class SharedLimitsList(Result):
@@ -75,7 +65,7 @@ def change_shared_limits(request: HttpRequest, body: SharedLimitsBody) -> Shared
         check_rank(operator, user)
     amounts = {name: getattr(body, name) for name in AMOUNTS}
     with transaction.atomic():
-        set_shared(SharedBy(body.model, user, group), amounts)
+        set_shared(SharedBy(body.model, user, group, is_of_owners=body.is_of_owners), amounts)
     return _listed()
 
 
@@ -85,6 +75,8 @@ def _subject_of(body: SharedLimitsBody) -> tuple[User | None, Group | None]:
         raise ApiError(400, "invalid", "A user's limits for all models have an address of their own.", "user_id")
     if body.group_id is not None and (body.model or body.user_id is not None):
         raise ApiError(400, "invalid", "A group shares its limits for all models.", "group_id")
+    if body.is_of_owners and body.group_id is None:
+        raise ApiError(400, "invalid", "Only a group has owners. Name the group.", "is_of_owners")
     if body.model and not RegisteredModel.objects.filter(pk=body.model).exists():
         raise not_found("model")
     group = None if body.group_id is None else Group.objects.filter(pk=body.group_id).first()
@@ -105,5 +97,6 @@ def _shown(rule: SharedRule) -> SharedLimits:
         user=rule.user.get_username() if rule.user is not None else "",
         group_id=rule.group_id,
         group=rule.group.name if rule.group is not None else "",
+        is_of_owners=rule.is_of_owners,
         **{name: getattr(rule, name) for name in AMOUNTS},
     )

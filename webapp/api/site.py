@@ -18,7 +18,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
-from webapp.accounts.owners import owned_by
+from webapp.accounts.roles import is_views_only, role_of
 from webapp.api.operators import signed_in_user
 from webapp.api.usage import PERMISSION as USAGE
 from webapp.billing.naming import model_names
@@ -90,7 +90,7 @@ def _is_there(
     if recording_id is not None:
         return Recording.objects.filter(pk=recording_id, user_id=owner).exists()
     if group_id is not None:
-        return owned_by(owner).filter(pk=group_id).exists()
+        return role_of(owner, group_id) is not None
     if exhibit is not None:
         return exhibit in EXHIBITS
     if rerun_id is not None:
@@ -109,6 +109,8 @@ class SignedIn(Result):
     is_superuser: bool
     permissions: list[str]
     """Names such as usage.view_usagerecord, which open an operator's pages."""
+    views_only: bool
+    """The user is a viewer in each of the own groups, and begins no work."""
 
 
 class Model(Result):
@@ -199,7 +201,14 @@ def _as_told_to(user: User, workers: list[WorkerStatus]) -> list[WorkerStatus]:
 
 
 def _signed_in(user: User) -> SignedIn:
-    return SignedIn(user.pk, user.get_username(), user.is_staff, user.is_superuser, sorted(user.get_all_permissions()))
+    return SignedIn(
+        id=user.pk,
+        name=user.get_username(),
+        is_staff=user.is_staff,
+        is_superuser=user.is_superuser,
+        permissions=sorted(user.get_all_permissions()),
+        views_only=is_views_only(user.pk),
+    )
 
 
 class TokenizerQuery(Query):

@@ -6,8 +6,8 @@ from django.http import HttpRequest
 
 from webapp.gateway.errors import user_id
 from webapp.gateway.structs import Result
-from webapp.tools.catalog import TOOLS
-from webapp.tools.tool import BuiltIn
+from webapp.tools.catalog import offered
+from webapp.tools.tool import ServerTool
 
 
 class OfferedTool(Result):
@@ -21,6 +21,10 @@ class OfferedTool(Result):
     """Its purpose, as the model reads it."""
     parameters: str
     """JSON Schema (as JSON text) of its arguments."""
+    needs_approval: bool
+    """True where it changes something: each call waits until the user has approved it."""
+    unavailable: str
+    """What this server lacks to run it; empty: nothing."""
 
 
 class OfferedTools(Result):
@@ -32,9 +36,11 @@ class OfferedTools(Result):
 def list_tools(request: HttpRequest) -> OfferedTools:
     """List the tools that a conversation may use."""
     user_id(request)
-    return OfferedTools([_offered(each) for each in TOOLS.values()])
+    return OfferedTools([_offered(each) for each in offered()])
 
 
-def _offered(tool: BuiltIn) -> OfferedTool:
+def _offered(tool: ServerTool) -> OfferedTool:
     own = tool.definition
-    return OfferedTool(own.name, tool.label, own.description, own.parameters)
+    return OfferedTool(
+        own.name, tool.label, own.description, own.parameters, tool.needs_approval, unavailable=tool.lacks()
+    )

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from msgspec import Meta
 
+from webapp.accounts.roles import viewed_pairs, workers_of
 from webapp.api.operators import checked_operator, signed_in_user
 from webapp.api.requests import READ_ANY
 from webapp.gateway.errors import ApiError
@@ -110,7 +111,7 @@ def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
     owner = signed_in_user(request)
     chosen = asked_filter(query, (owner.pk,))
-    return report(period_of(query), chosen, query.by, Names({owner.pk: owner.username}, groups_of([owner.pk])))
+    return report(period_of(query), chosen, query.by, Names({owner.pk: owner.username}, group_names_of([owner.pk])))
 
 
 def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> UsedRequestList:
@@ -141,7 +142,7 @@ def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     checked_reader(request)
     chosen = asked_filter(query, chosen_users(query))
     users = dict(User.objects.values_list("pk", "username"))
-    return report(period_of(query), chosen, query.by, Names(users, groups_of(users)))
+    return report(period_of(query), chosen, query.by, Names(users, group_names_of(users)))
 
 
 def show_user_models(request: HttpRequest, target_id: int, query: AllUsageQuery) -> UserModels:
@@ -179,15 +180,18 @@ def chosen_users(query: AllUsageQuery | AllUsedRequestsQuery) -> tuple[int, ...]
     if query.group:
         if not Group.objects.filter(name=query.group).exists():
             raise ApiError(400, "invalid", f"There is no group {query.group!r}.", "group")
-        users = users.filter(groups__name=query.group)
+        users = users.filter(pk__in=workers_of(Group.objects.get(name=query.group).pk))
     return None if query.user is None and not query.group else tuple(users.values_list("pk", flat=True))
 
 
-def groups_of(users: Iterable[int]) -> dict[int, list[str]]:
+def group_names_of(users: Iterable[int], with_viewed: bool = False) -> dict[int, list[str]]:
+    """The groups to which each user's requests are tied. with_viewed: also those that the user only views."""
     names = defaultdict[int, list[str]](list)
+    viewed = set() if with_viewed else viewed_pairs()
     rows = User.groups.through.objects.filter(user_id__in=list(users)).order_by("group__name")
-    for pk, name in rows.values_list("user_id", "group__name"):
-        names[pk].append(name)
+    for pk, group, name in rows.values_list("user_id", "group_id", "group__name"):
+        if (pk, group) not in viewed:
+            names[pk].append(name)
     return names
 
 

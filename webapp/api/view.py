@@ -16,7 +16,11 @@ from redis.exceptions import RedisError
 from inference.grammar.check import CheckFailed, ChecksBusy
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import MessagesRefused, TemplateError
+from webapp.api.doors import check_door
+from webapp.attachments.selection import FilesTooLong
 from webapp.audit.actor import acting
+from webapp.chat.attaching import CannotAttach
+from webapp.chat.compacting import CannotCompact
 from webapp.chat.sending import AnswerOpen
 from webapp.gateway import errors
 from webapp.gateway.errors import ApiError, View, check_caller, user_id
@@ -30,11 +34,14 @@ from webapp.limits.refusal import Refused
 from webapp.recordings.turns import TooManyRecordings
 from webapp.registry.offered import NotOffered, UnknownModel
 from webapp.requests.delivery import KeyReused, NotBegun
+from webapp.requests.failure import CannotPrepare
 from webapp.reruns.saved_prompt import CannotRerun
 from webapp.traces.file.archive import TraceFileError
 
 logger = logging.getLogger(__name__)
 
+_PREPARING = {"messages_refused": 409, "prompt_too_long": 409, "model_unavailable": 503}
+"""Statuses for prompts that cannot be made, by the failure's code."""
 _BUSY_S = 2
 """A check of a form takes half a second at most."""
 
@@ -57,6 +64,7 @@ def _view(operations: dict[str, Operation]) -> View:
     def view(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
         try:
             check_caller(request, list(operations))
+            check_door(request)
             with acting(user_id(request)):
                 return operations[request.method or ""](request, **parameters)
         except Exception as error:
@@ -69,6 +77,7 @@ def _waiting_view(operations: dict[str, Operation]) -> View:
     async def view(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
         try:
             await sync_to_async(check_caller)(request, list(operations))
+            await sync_to_async(check_door)(request)
             with acting(user_id(request)):
                 return await operations[request.method or ""].wait(request, **parameters)
         except Exception as error:
@@ -104,6 +113,10 @@ def refusal_of(error: Exception) -> ApiError | None:
         case AnswerOpen():
             message = "The answer before this message is not complete. Wait for its end or stop it, then send."
             return ApiError(409, "answer_open", message)
+        case CannotAttach():
+            return ApiError(409, "cannot_attach", str(error), "attachments")
+        case FilesTooLong():
+            return ApiError(409, "files_too_long", str(error), "pins")
         case OutOfScope():
             return ApiError(403, "out_of_scope", str(error), "model")
         case NotOffered():
@@ -117,6 +130,11 @@ def refusal_of(error: Exception) -> ApiError | None:
             return ApiError(409, "too_many", str(error))
         case CannotFork():
             return ApiError(400 if error.field else 409, error.code, str(error), error.field)
+        case CannotCompact():
+            return ApiError(409, error.code, str(error))
+        case CannotPrepare():
+            failure = error.failure
+            return ApiError(_PREPARING.get(failure.code, 500), failure.code, failure.message)
         case CannotRerun():
             return ApiError(409, error.code, str(error))
         case TraceFileError():

@@ -23,6 +23,7 @@ from webapp.batches.models import Batch, Line, StoredFile
 from webapp.batches.reading import Fault, read_lines
 from webapp.gateway.errors import ApiError
 from webapp.keys.keys import live_ids
+from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +39,12 @@ def unfinished() -> QuerySet[Batch]:
 
 
 def in_turn(batch_id: str | None = None) -> list[str]:
-    """The batches to look at, those of users with the fewest open lines first. So no user takes all places.
+    """The batches to look at, those of users with the fewest open requests first. So no user takes all places.
 
     batch_id: one of whose lines has ended; it comes after the oldest batch of each such user. None: all.
     """
-    opened = Line.objects.filter(status=Line.Status.OPEN, batch__ended_at=None).values_list("batch__user_id", flat=True)
-    num_open = Counter(opened)
+    opened = Request.objects.filter(finished_at=None, batch_id__isnull=False)
+    num_open = Counter(opened.values_list("user_id", flat=True))
     rows = sorted(unfinished().values_list("pk", "user_id"), key=lambda row: num_open[row[1]])
     if batch_id is None:
         return [pk for pk, _ in rows]
@@ -122,7 +123,7 @@ def _end_early(batch: Batch) -> None:
         end_waiting(batch, Line.Status.CANCELED)
     elif timezone.now() > batch.expires_at:
         end_waiting(batch, Line.Status.EXPIRED)
-    elif batch.key_id not in live_ids([] if batch.key_id is None else [batch.key_id]):
+    elif not batch.is_of_sign_in and batch.key_id not in live_ids([] if batch.key_id is None else [batch.key_id]):
         end_waiting(batch, Line.Status.ERRORED, _KEY_GONE)
 
 

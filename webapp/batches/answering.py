@@ -16,9 +16,11 @@ from inference.protocol.events import AnyEvent
 from webapp.batches.bounds import MAX_STORED_BYTES, add_stored, stored_bytes
 from webapp.batches.form import Embedding, form_of, passes_in_s
 from webapp.batches.models import MAX_ERROR_CHARS, Batch, Line
+from webapp.billing.models import LedgerEntry
 from webapp.calls.embedding_call import EmbeddingCall
 from webapp.gateway.errors import ApiError
 from webapp.identifiers import new_request_id
+from webapp.lifecycle.settle import cost_of
 from webapp.lifecycle.start import Arrival, sent_call
 from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
@@ -28,10 +30,20 @@ from webapp.traces.store import load_frames
 logger = logging.getLogger(__name__)
 
 MAX_TRIES = 3
+ANSWER_BYTES = 1 << 20
+"""Room that a line finds before it begins. An answer takes less, unless it has the probabilities of many tokens."""
 _LOST = ("no_worker", "worker_lost", "service_stopped", "overloaded", "queue_unavailable")
 """Failures that the call did not cause: the line runs again. A failed request costs nothing."""
 _AT_ONCE = 200
-_OUTCOME = ("num_input_tokens", "num_cached_tokens", "num_output_tokens", "cost_nano", "currency", "error")
+_OUTCOME = (
+    "request_ids",
+    "num_input_tokens",
+    "num_cached_tokens",
+    "num_output_tokens",
+    "cost_nano",
+    "currency",
+    "error",
+)
 """Fields of a line that its end saves beside its answer."""
 _INTERNAL = ApiError(500, "internal", "Something went wrong here; the server's log has the details.")
 _DELETED = ApiError(404, "trace_deleted", "The answer was deleted before the batch took it.")
@@ -51,20 +63,28 @@ class Answering:
         for line in self._batch.lines.filter(status=Line.Status.OPEN):
             found = Request.objects.in_bulk(line.request_ids)
             requests = [found[pk] for pk in line.request_ids if pk in found]
+            if not all(request.is_settled for request in requests):
+                continue
             if len(requests) < len(line.request_ids):
+                _bill_by_ledger(line)
                 self._fail(line, _first_id(line), _DELETED)
-            elif all(request.is_settled for request in requests):
-                try:
-                    self._take(line, requests)
-                except TraceFileError as error:
-                    self.error(line, error)
+                continue
+            try:
+                self._take(line, requests)
+            except TraceFileError as error:
+                self.error(line, error)
+
+    def check_room(self, num_bytes: int = ANSWER_BYTES) -> None:
+        """Raises ApiError where an answer would find no room: it would be billed and then thrown away."""
+        if stored_bytes(self._batch.user_id) + num_bytes > MAX_STORED_BYTES:
+            raise _FULL
 
     def error(self, line: Line, error: Exception) -> None:
         """End a line that was refused, or that the server cannot begin."""
         refusal = self._form.refusal(error)
         if refusal is None:
             logger.error("%s failed", line, exc_info=error)
-        self._fail(line, new_request_id(), refusal or _INTERNAL)
+        self._fail(line, _first_id(line), refusal or _INTERNAL)
 
     def embed(self, line: Line, work: Embedding) -> None:
         """Compute a line of texts, and end it in the transaction of its bill. Raises ApiError, Refused, RedisError."""
@@ -81,16 +101,19 @@ class Answering:
             found = async_to_sync(call.compute)()
             line.num_input_tokens = found.num_tokens
             answer = self._form.succeeded(line, call.request.pk, work.answer(found))
+            self.check_room(len(answer) - line.num_bytes)
             call.save(lambda: self._end_embedded(line, call.request, answer))
         except (ApiError, Refused) as error:
             if passes_in_s(self._form, error):
                 call.give_back()
             else:
                 call.fail(error)
+                line.request_ids = [call.request.pk]
             raise
 
     def _end_embedded(self, line: Line, request: Request, answer: bytes) -> None:
         _bill(line, [request])
+        line.request_ids = [request.pk]
         self._end(line, Line.Status.SUCCEEDED, answer)
 
     def _take(self, line: Line, requests: Sequence[Request]) -> None:
@@ -183,6 +206,14 @@ def _bill(line: Line, requests: Sequence[Request]) -> None:
     costs = [request.cost_nano for request in requests if request.cost_nano is not None]
     line.cost_nano = sum(costs) if costs else None
     line.currency = next((request.currency for request in requests if request.currency), "")
+
+
+def _bill_by_ledger(line: Line) -> None:
+    """The same from the ledger, which keeps the entries of deleted requests."""
+    costs = [cost_of(entry) for entry in LedgerEntry.objects.filter(request_id__in=line.request_ids)]
+    known = [cost.total_nano for cost in costs if cost.total_nano is not None]
+    line.cost_nano = sum(known) if known else None
+    line.currency = next((cost.currency for cost in costs if cost.currency), "")
 
 
 def _in_words(refusal: ApiError) -> str:

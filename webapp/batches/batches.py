@@ -121,7 +121,7 @@ def page_of(
     family: None: of all. after: the batch after which they begin; before: the one before which they end. One that is
     not in the list counts for nothing.
     """
-    own = Batch.objects.filter(user_id=user_id)
+    own = Batch.objects.filter(user_id=user_id).select_related("key")
     rows = own if family is None else own.filter(family=family)
 
     def sees(batch: Batch) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -22,6 +23,7 @@ from webapp.batches.batches import nudge
 from webapp.batches.form import Embedding, form_of, passes_in_s
 from webapp.batches.models import Batch, Line
 from webapp.calls.call import begin
+from webapp.gateway.errors import ApiError
 from webapp.lifecycle.start import Arrival, QueueUnavailable, sent_call
 from webapp.requests.models import Request
 from webapp.requests.workers import ready_workers
@@ -29,10 +31,10 @@ from webapp.requests.workers import ready_workers
 logger = logging.getLogger(__name__)
 
 MAX_OF_ONE = 2
-"""Open lines of one user: a quarter of MAX_IN_FLIGHT."""
+"""Open requests of one user's batches. A line of more answers begins while the user has none open."""
 MAX_OPEN = 4
-"""Open lines of all users. A live message that comes meanwhile shares the engine with no more."""
-_TURN_S = 2.0
+"""Open requests of all batches. A live message that comes meanwhile shares the engine with no more."""
+TURN_S = 2.0
 """Time after which one batch lets the other work of its process have a turn."""
 _WAIT_S = 5
 """Time until a batch that had to wait is looked at again."""
@@ -48,7 +50,7 @@ def begin_lines(batch: Batch) -> None:
     """Begin as many lines as may run now."""
     if batch.status != Batch.Status.IN_PROGRESS or not batch.user.is_active or batch.resumes_at > timezone.now():
         return
-    deadline = time.monotonic() + _TURN_S
+    deadline = time.monotonic() + TURN_S
     while (line := batch.lines.filter(status=Line.Status.WAITING).first()) is not None:
         try:
             _begin_or_end(batch, line)
@@ -79,13 +81,18 @@ def _begin_or_end(batch: Batch, line: Line) -> None:
 
 def _begin(batch: Batch, line: Line, answering: Answering) -> None:
     """Raises _Waits, and whatever refuses the call."""
-    if _num_free(batch) <= 0 or _is_busy(line.model):
+    if not _has_room(batch, 1) or _is_busy(line.model):
         raise _Waits  # before the body is read again
+    answering.check_room()
     work = form_of(batch.family).work(batch, line.body.encode(), batch.key)
     if isinstance(work, Embedding):
         _embed(batch, line, work, answering)
         return
-    _check_room(batch, work.call.model)
+    num_answers = len(work.call.params)
+    if num_answers > MAX_OPEN:
+        raise _too_many(num_answers)
+    if not _has_room(batch, num_answers) or _is_busy(work.call.model) or not ready_workers(work.call.model):
+        raise _Waits
     arrival = Arrival(
         unix_us(),
         form_of(batch.family).surface,
@@ -101,10 +108,9 @@ def _begin(batch: Batch, line: Line, answering: Answering) -> None:
     begin(work.call, batch.user_id, arrival, None, "batches", save, lambda: _close(line))
 
 
-def _check_room(batch: Batch, model: str) -> None:
-    """Raises _Waits unless the engine is idle, but for other lines."""
-    if _is_busy(model) or not ready_workers(model):
-        raise _Waits
+def _too_many(num_answers: int) -> ApiError:
+    asked = f"The line asks for {num_answers} answers; a line of a batch has {MAX_OPEN} at most. Make several lines."
+    return ApiError(400, "too_many_answers", asked)
 
 
 def _is_busy(model: str | None = None) -> bool:
@@ -113,9 +119,12 @@ def _is_busy(model: str | None = None) -> bool:
     return (others if model is None else others.filter(model=model)).exists()
 
 
-def _num_free(batch: Batch) -> int:
-    lines = Line.objects.filter(status=Line.Status.OPEN, batch__ended_at=None)
-    return min(MAX_OPEN - lines.count(), MAX_OF_ONE - lines.filter(batch__user_id=batch.user_id).count())
+def _has_room(batch: Batch, num_new: int, but: Sequence[str] = ()) -> bool:
+    """Return whether so many answers of a line may be open beside those of all batches. but: ids of its own."""
+    users = Request.objects.filter(finished_at=None, batch_id__isnull=False).exclude(pk__in=but)
+    num_open = Counter(users.values_list("user_id", flat=True))
+    num_own = num_open[batch.user_id]
+    return num_open.total() + num_new <= MAX_OPEN and (num_own == 0 or num_own + num_new <= MAX_OF_ONE)
 
 
 def _open(batch: Batch, line: Line, requests: Sequence[Request]) -> None:
@@ -123,7 +132,7 @@ def _open(batch: Batch, line: Line, requests: Sequence[Request]) -> None:
     going = Batch.objects.filter(pk=batch.pk, status=Batch.Status.IN_PROGRESS)
     waiting = Line.objects.filter(pk=line.pk, status=Line.Status.WAITING)
     ids = [request.pk for request in requests]
-    if _num_free(batch) <= 0 or not going.exists():
+    if not _has_room(batch, len(ids), but=ids) or not going.exists():
         raise _Waits
     if not waiting.update(status=Line.Status.OPEN, request_ids=ids, num_tries=line.num_tries + 1):
         raise _Waits  # another process began it

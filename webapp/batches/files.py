@@ -71,6 +71,12 @@ def results_of(batch: Batch) -> AsyncGenerator[bytes]:
     return _answers(batch.lines.exclude(answer=""))
 
 
+def part_of(batch: Batch, part: StoredFile.Part) -> AsyncGenerator[bytes]:
+    """The results of those lines that have ended with an answer, or without one."""
+    statuses = _OUTPUT if part == StoredFile.Part.OUTPUT else _ERRORS
+    return _answers(batch.lines.filter(status__in=statuses).exclude(answer=""))
+
+
 async def _answers(lines: QuerySet[Line]) -> AsyncGenerator[bytes]:
     ordered = lines.order_by("index").values_list("index", "answer")
 

@@ -46,6 +46,10 @@ class Form(Protocol):
     surface: str
     has_files: bool
     """Its results are files, which its clients list."""
+    endpoints: tuple[str, ...]
+    """Addresses to which its lines may go."""
+    id_prefix: str
+    """Of its batches' ids."""
 
     def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Embedding:
         """Read a line as its live call would. Raises what that raises."""
@@ -68,10 +72,14 @@ class Form(Protocol):
         """The line of the result file for a line that was canceled, or has expired."""
 
 
+def forms() -> Mapping[str, Form]:
+    """Return each family's form. The setting names where it is, as a batch runs below the families' own packages."""
+    found: Mapping[str, Form] = import_string(settings.BATCH_FORMS)
+    return found
+
+
 def form_of(family: str) -> Form:
-    """Return a family's form. The setting names where it is, as a batch runs below the families' own packages."""
-    forms: Mapping[str, Form] = import_string(settings.BATCH_FORMS)
-    return forms[family]
+    return forms()[family]
 
 
 def passes_in_s(form: Form, error: Exception) -> int:

@@ -38,6 +38,8 @@ class Batch(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="batches")
     key = models.ForeignKey("keys.ApiKey", null=True, on_delete=models.SET_NULL, related_name="+")
     """The key that began it, with which each line runs; null: the key was deleted, and no further line begins."""
+    is_of_sign_in = models.BooleanField(default=False)
+    """The page began it: its lines need no key."""
     family = models.CharField(max_length=16)
     """The API whose forms its lines have."""
     endpoint = models.CharField(max_length=32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +14,8 @@ from webapp.gateway.body import in_words
 _MOST_FAULTS = 50
 """Faults of one file that are told."""
 _MAX_MODEL_CHARS = 128
+MESSAGES = "/v1/messages"
+"""The address whose lines name none: they have `custom_id` and `params`."""
 
 
 class Fault(msgspec.Struct):
@@ -34,6 +37,21 @@ class _Given(msgspec.Struct):
     body: msgspec.Raw
 
 
+class _GivenMessage(msgspec.Struct):
+    """The same for Messages, whose line names no address."""
+
+    custom_id: str
+    params: msgspec.Raw
+
+
+class _Address(msgspec.Struct):
+    url: str = ""
+    params: msgspec.Raw = msgspec.Raw()
+
+
+Line = TypeVar("Line", _Given, _GivenMessage)
+
+
 class _Named(msgspec.Struct):
     model: str = ""
 
@@ -46,6 +64,8 @@ class ReadLine:
     model: str
     """Empty: the body names none, which its own parser refuses."""
     body: str
+    number: int = 0
+    """Its place in the file, from 1."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +80,16 @@ class _Faulty(Exception):
     def __init__(self, code: str, message: str, param: str | None = None) -> None:
         super().__init__(message)
         self.code, self.param = code, param
+
+
+def endpoint_in(text: str) -> str:
+    """The address of a file's first line, whose other lines must have the same. Empty: it has none."""
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    try:
+        found = msgspec.json.decode(first, type=_Address)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return ""
+    return found.url or (MESSAGES if bytes(found.params) else "")
 
 
 def read_lines(text: str, endpoint: str) -> ReadLines:
@@ -77,7 +107,7 @@ def _all(numbered: list[tuple[int, str]], endpoint: str) -> ReadLines:
     lines, faults, first = list[ReadLine](), list[Fault](), dict[str, int]()
     for number, text in numbered:
         try:
-            line = _read(text, endpoint)
+            line = _read(text, endpoint, number)
             before = first.setdefault(line.custom_id, number)
             if before != number:
                 raise _Faulty("duplicate_custom_id", f"custom_id stands in line {before} too.", "custom_id")
@@ -89,23 +119,32 @@ def _all(numbered: list[tuple[int, str]], endpoint: str) -> ReadLines:
     return ReadLines([] if faults else lines, faults)
 
 
-def _read(text: str, endpoint: str) -> ReadLine:
+def _read(text: str, endpoint: str, number: int) -> ReadLine:
     """Raises _Faulty."""
-    given = _decoded(text)
-    _check_custom_id(given.custom_id)
+    if endpoint == MESSAGES:
+        message = _decoded(text, _GivenMessage)
+        return _line(message.custom_id, message.params, "params", number)
+    given = _decoded(text, _Given)
     if given.method != "POST":
         raise _Faulty("invalid_method", "method must be POST.", "method")
     if given.url != endpoint:
         raise _Faulty("invalid_url", f"url must be {endpoint}, the endpoint of the batch.", "url")
-    body = bytes(given.body).decode()
+    return _line(given.custom_id, given.body, "body", number)
+
+
+def _line(custom_id: str, raw: msgspec.Raw, field: str, number: int) -> ReadLine:
+    """Raises _Faulty."""
+    _check_custom_id(custom_id)
+    body = bytes(raw).decode()
     if not body.lstrip().startswith("{"):
-        raise _Faulty("invalid_body", "body must be an object.", "body")
-    return ReadLine(given.custom_id, model_in(body), body)
+        raise _Faulty("invalid_body", f"{field} must be an object.", field)
+    return ReadLine(custom_id, model_in(body), body, number)
 
 
-def _decoded(text: str) -> _Given:
+def _decoded(text: str, kind: type[Line]) -> Line:
+    """Raises _Faulty."""
     try:
-        return msgspec.json.decode(text, type=_Given)
+        return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
         raise _Faulty("invalid_line", *in_words(error, "The line")) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

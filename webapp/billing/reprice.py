@@ -34,6 +34,8 @@ class Used:
     day: date
     tokens: Usage
     num_requests: int = 1
+    is_batch: bool = False
+    """They answer lines of batches, at a lower price."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ class Repriced:
 def cost_of(used: Used, book: PriceBook) -> Cost | None:
     """The cost of these tokens. None: the model has no full set of prices that day."""
     found = book.in_force(used.model, used.day)
-    return None if found is None else Cost(found.currency, amount(used.tokens, found))
+    if found is None:
+        return None
+    return Cost(found.currency, amount(used.tokens, found.for_batches() if used.is_batch else found))
 
 
 def amount(tokens: Usage, prices: PriceSet) -> int:

@@ -19,11 +19,10 @@ from webapp.calls.call import title_of
 from webapp.calls.embeddings import DIMENSIONS, embedder
 from webapp.gateway.errors import ApiError
 from webapp.lifecycle.admission import Limits
-from webapp.lifecycle.computed import admit_computed, settle_computed
+from webapp.lifecycle.computed import admit_computed, give_back_computed, reserve_computed, settle_computed
 from webapp.lifecycle.start import Arrival
 from webapp.limits.refusal import Refused
-from webapp.limits.taking import give_back
-from webapp.recordings.turns import record
+from webapp.recordings.turns import check_recordings, record
 from webapp.registry.offered import EMBEDDING_MODEL
 from webapp.requests.models import Request
 
@@ -62,7 +61,9 @@ class EmbeddingCall:
         self._events: list[AnyEvent] = []
 
     def admit(self) -> None:
-        """Raises Refused, RedisError."""
+        """Raises Refused, RedisError, TooManyRecordings."""
+        if self._arrival.recording is not None:
+            check_recordings(self._arrival.recording, self.request.user_id)
         num_tokens = sum(map(len, self._texts)) // _CHARS
         self._events, self.limits = admit_computed(self.request, num_tokens, self._arrival)
 
@@ -85,19 +86,20 @@ class EmbeddingCall:
         return found
 
     async def compute(self) -> Embedded:
-        """Raises ApiError."""
+        """Count the tokens, reserve their cost, and compute the vectors. Raises ApiError, Refused."""
         model = await sync_to_async(embedder, thread_sensitive=False)()
         start_at = self._clock.at()
         ids = await model.tokenize(self._texts)
         self._events.append(self._tokenized(ids, start_at))
+        num_tokens = sum(map(len, ids))
+        await sync_to_async(reserve_computed)(self.request, num_tokens)
         start_at = self._clock.at()
         found = await model.compute(ids, self.request.user_id)
-        num_tokens = sum(map(len, ids))
         self._events.append(self._computed(num_tokens, found.computed_us, start_at))
         return Embedded(found.vectors, num_tokens)
 
     def save(self, save: Callable[[], None] = lambda: None) -> None:
-        """Save the request with its bill and trace. save: saves other rows with it. Raises Refused."""
+        """Save the request with its bill and trace. save: saves other rows with it."""
 
         def rows() -> None:
             self._record()
@@ -107,7 +109,7 @@ class EmbeddingCall:
 
     def give_back(self) -> None:
         """Undo what an admitted call took, which is to be made again later."""
-        give_back([self.request.pk])
+        give_back_computed(self.request)
 
     def fail(self, error: Exception) -> None:
         """Save the trace of a call that failed."""

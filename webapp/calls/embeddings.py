@@ -18,9 +18,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from inference.safety.minilm import LONGEST, NUM_DIMENSIONS, Floats, MiniLM, SafetyModelError, bundled_minilm
+from inference.safety.minilm import LONGEST, NUM_DIMENSIONS, Floats, SafetyModelError
 from webapp.gateway.errors import ApiError
 from webapp.registry.offered import EMBEDDING_MODEL
+from webapp.requests.services import minilm
 
 DIMENSIONS = NUM_DIMENSIONS
 MAX_TEXTS = 2048
@@ -54,7 +55,7 @@ class Embedder:
 
     def __init__(self) -> None:
         """Raises SafetyModelError."""
-        self._model = MiniLM(bundled_minilm())
+        self._model = minilm()
         self._thread = ThreadPoolExecutor(1, "embeddings")
         self._waiting: Counter[int] = Counter()
         """Tokens by user."""

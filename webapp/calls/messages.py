@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inference.protocol.events import SegmentKind
 from inference.protocol.request import MAX_MESSAGE_BYTES, KeptTTL
 from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.context.assemble import SourceMessage
@@ -26,6 +27,8 @@ class Said:
     text: str
     place: str
     """Its place in the body, such as `messages[2]`; texts of one message have the same."""
+    is_result: bool = False
+    """The result of a tool's call."""
     is_joined: bool = False
     """A line break is enough between it and the text before, also of another message: results of several calls."""
     breakpoint: KeptTTL | None = None
@@ -37,6 +40,7 @@ def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMess
     if tools and (problem := ToolCalls(tools=tuple(tools)).problem()):
         raise ApiError(400, "invalid", f"tools {problem}.", "tools")
     num_system = next((index for index, each in enumerate(said) if each.role != "system"), len(said))
+    new = _new_message(said)
     found: list[SourceMessage] = []
     for index, each in enumerate(said):
         if index == num_system and tools:
@@ -45,7 +49,8 @@ def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMess
         before = said[index - 1] if index else None
         is_continued = bool(found) and found[-1].role == each.role
         text = _separator(before, each) + each.text if is_continued else each.text
-        found.append(SourceMessage(each.role, text, f"api:{each.place}", is_continued, breakpoint=each.breakpoint))
+        kind = _kind(each, is_new=index >= new)
+        found.append(SourceMessage(each.role, text, f"api:{each.place}", kind, is_continued, each.breakpoint))
     if tools and num_system == len(said):
         _add_tools(found, tools)
     return tuple(found)
@@ -53,7 +58,25 @@ def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMess
 
 def _add_tools(found: list[SourceMessage], tools: Sequence[Tool]) -> None:
     text = definitions(tools)
-    found.append(SourceMessage("system", "\n\n" + text if found else text, TOOLS, bool(found), "tools"))
+    found.append(SourceMessage("system", "\n\n" + text if found else text, TOOLS, "tools", bool(found)))
+
+
+def _new_message(said: Sequence[Said]) -> int:
+    """Index of the new message's first text: the last texts of the user, before the beginning of an answer."""
+    first = len(said)
+    while first and said[first - 1].role == "assistant":
+        first -= 1
+    while first and said[first - 1].role == "user":
+        first -= 1
+    return first
+
+
+def _kind(said: Said, is_new: bool) -> SegmentKind:
+    if said.role == "system":
+        return "system"
+    if said.is_result:
+        return "result"
+    return "user" if is_new and said.role == "user" else "history"
 
 
 def _separator(before: Said | None, each: Said) -> str:

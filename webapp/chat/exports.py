@@ -34,6 +34,7 @@ def as_document(found: Conversation, messages: Iterable[Message]) -> bytes:
         "system_prompt": found.system_prompt,
         "params": found.params,
         "n": found.n,
+        "tools": found.tools,
         "is_pinned": found.is_pinned,
         "created_at": found.created_at.isoformat(),
         "updated_at": found.updated_at.isoformat(),

@@ -10,11 +10,23 @@ from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 from django.utils import timezone
 
-from webapp.identifiers import new_conversation_id, new_message_id
+from webapp.attachments.models import Carried
+from webapp.identifiers import new_conversation_id, new_message_id, new_summary_id
 from webapp.requests.models import IMPORTED, MAX_IN_FLIGHT, Delivery, Request
 
 MAX_ANSWERS = MAX_IN_FLIGHT
 """Answers to one message: as many as the requests that one user may have open."""
+
+
+class WindowPolicy(models.TextChoices):
+    """What becomes of old turns for which the window has no room."""
+
+    KEEP = "keep"
+    """They stay: a message that does not fit is refused."""
+    DROP = "drop"
+    """The oldest ones are left out."""
+    SUMMARISE = "summarise"
+    """A summary stands in their place; until it is made, the oldest ones are left out."""
 
 
 class Conversation(models.Model):
@@ -30,6 +42,10 @@ class Conversation(models.Model):
     """Number of answers to each message."""
     tools = models.JSONField(default=list)
     """Names of the server's tools that its answers may call."""
+    memory = models.BooleanField(default=True)
+    """Its prompts may have memories of the user, where the user's mode allows it."""
+    window_policy = models.CharField(max_length=16, default=WindowPolicy.DROP, choices=WindowPolicy.choices)
+    """What becomes of old turns for which the window has no room."""
     leaf_id = models.CharField(max_length=32, blank=True)
     """Id of the last message of the shown branch."""
     is_pinned = models.BooleanField(default=False)
@@ -55,6 +71,8 @@ class Conversation(models.Model):
     def tree(self) -> models.QuerySet[Message]:
         """All messages with their requests. Inputs are deferred: each repeats the conversation so far."""
         messages = self.messages.select_related("request").defer("request__input")
+        carried = Carried.objects.select_related("attachment").defer("attachment__text")
+        messages = messages.prefetch_related(models.Prefetch("carried", carried))
         keys = Delivery.objects.filter(first_id=models.OuterRef("pk")).values("key")[:1]
         return messages.annotate(key=models.Subquery(keys))
 
@@ -96,6 +114,39 @@ class Message(models.Model):
     def source(self) -> str:
         """The message's origin, as the prompt's segments name it."""
         return f"{IMPORTED if self.is_imported else 'message:'}{self.pk}"
+
+
+class Summary(models.Model):
+    """A summary of a branch's beginning. It holds for each branch with the last message that it covers."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_summary_id, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="summaries")
+    up_to = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
+    """The last message that it covers."""
+    request = models.OneToOneField(Request, null=True, on_delete=models.SET_NULL, related_name="summary")
+    """The generation whose answer it is."""
+    covered = models.JSONField(default=list)
+    """The messages that it covers, as `Dropped` of the protocol, oldest first."""
+    num_turns = models.PositiveIntegerField()
+    num_tokens_before = models.PositiveIntegerField()
+    """Tokens of all covered messages."""
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering: ClassVar = ["created_at"]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def is_open(self) -> bool:
+        return self.request is not None and not self.request.is_settled
+
+    @property
+    def text(self) -> str:
+        """Empty while it is being made, and where its generation failed, was stopped or withheld."""
+        is_done = self.request is not None and self.request.status == Request.Status.DONE
+        return self.request.output_text.strip() if self.request is not None and is_done else ""
 
 
 @receiver(pre_delete, sender=Conversation)

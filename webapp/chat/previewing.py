@@ -5,7 +5,7 @@ Nothing is stored, queued or generated. Knows nothing of HTTP.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -21,15 +21,19 @@ from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX, model_queue, worker_queue
 from inference.protocol.events import Dropped, Segment
 from inference.protocol.request import SamplingParams, Usage
+from inference.tokenization.tokenizer import Tokenizer
 from webapp.billing.bill import prices_in_force
 from webapp.billing.reprice import amount
+from webapp.chat.attaching import NOTHING, Wanted
 from webapp.chat.models import Conversation, Message
-from webapp.chat.sending import messages_for
+from webapp.chat.sending import input_for
 from webapp.context.assemble import Assembled
+from webapp.context.tools import sizes
 from webapp.gateway.structs import Result
 from webapp.lifecycle.cache_peek import num_cached
 from webapp.lifecycle.packing import context_event, most_output, pack, served
 from webapp.registry.offered import check_offered
+from webapp.requests.input import on_full
 from webapp.requests.models import Request
 from webapp.requests.queues import num_generations
 from webapp.requests.workers import ready_workers
@@ -63,6 +67,14 @@ class Wait(Result):
     """Null: too few recent requests."""
 
 
+class ToolSize(Result):
+    """The definition of one tool in the next request's prompt."""
+
+    name: str
+    num_tokens: int
+    """Tokens that begin in its line."""
+
+
 class Preview(Result):
     """The content, cost and wait of the next request. Texts are excerpts."""
 
@@ -72,7 +84,13 @@ class Preview(Result):
     num_output_tokens: int
     """The most that the answer may have."""
     segments: tuple[Segment, ...]
+    tools: tuple[ToolSize, ...]
+    """The tools that it declares, in their order."""
     dropped: tuple[Dropped, ...]
+    num_dropped_turns: int
+    """Turns to which the dropped messages belong."""
+    summarised: tuple[Dropped, ...]
+    """Messages in whose place the prompt has a summary."""
     num_cached_tokens: int | None
     """Tokens of the prompt in the worker's prefix cache at this moment; null: not known."""
     price: Price | None
@@ -92,6 +110,7 @@ class Draft:
     parent: Message | None
     text: str
     params: SamplingParams
+    wanted: Wanted = NOTHING
 
 
 async def preview(draft: Draft) -> Preview:
@@ -108,7 +127,8 @@ def _assembled(draft: Draft) -> Assembled:
     """The draft's prompt, packed as it would be sent. Raises CannotPrepare."""
     found = draft.conversation
     question = Message(conversation=found, parent=draft.parent, role=Message.Role.USER, user_text=draft.text)
-    return pack(served(found.model), messages_for(found, question), draft.params)
+    source = input_for(found, question, wanted=draft.wanted)
+    return pack(served(found.model), source.messages, draft.params, on_full(source), source.summarised)
 
 
 def _shown(draft: Draft, assembled: Assembled, cached: int | None) -> Preview:
@@ -120,7 +140,10 @@ def _shown(draft: Draft, assembled: Assembled, cached: int | None) -> Preview:
         num_prompt_tokens=context.num_prompt_tokens,
         num_output_tokens=num_output,
         segments=tuple(map(_excerpt, assembled.segments)),
+        tools=tuple(_tools(assembled, served(draft.conversation.model).tokenizer)),
         dropped=context.dropped,
+        num_dropped_turns=assembled.num_dropped_turns,
+        summarised=context.summarised,
         num_cached_tokens=cached,
         price=_price(draft.conversation.model, _reading(assembled, cached or 0), num_output),
         wait=_wait(draft.conversation, served(draft.conversation.model).tokenizer.version),
@@ -129,6 +152,12 @@ def _shown(draft: Draft, assembled: Assembled, cached: int | None) -> Preview:
 
 def _excerpt(segment: Segment) -> Segment:
     return msgspec.structs.replace(segment, text=segment.text[:_EXCERPT_CHARS])
+
+
+def _tools(assembled: Assembled, tokenizer: Tokenizer) -> Iterator[ToolSize]:
+    for part in (each for each in assembled.segments if each.kind == "tools"):
+        pieces = map(tokenizer.piece, assembled.prompt.ids[part.start : part.end])
+        yield from (ToolSize(name=each.name, num_tokens=each.num_tokens) for each in sizes(pieces))
 
 
 def _reading(assembled: Assembled, cached: int) -> Usage:

@@ -8,20 +8,25 @@ import msgspec
 from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
-from inference.protocol.events import RequestAccepted
+from inference.protocol.events import MemoryRecalled, RequestAccepted, SegmentKind
 from inference.protocol.request import KeptTTL, SamplingParams
+from webapp.chat.attaching import NOTHING, Wanted, attach, selected_for, with_files
 from webapp.chat.branches import open_answer, path_to, without_blocked
-from webapp.chat.models import Conversation, Message
+from webapp.chat.models import Conversation, Message, Summary, WindowPolicy
+from webapp.chat.summaries import FEATURE, after, covered_by, part_of, summary_of
+from webapp.context import memory
 from webapp.context.assemble import SourceMessage
 from webapp.context.tools import definitions, result
 from webapp.gateway.idempotency import Key
 from webapp.keys.keys import check_scope
 from webapp.lifecycle import begin as lifecycle
 from webapp.lifecycle.start import Arrival
+from webapp.memory.memories import mark_used
+from webapp.memory.recall import recall
 from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
-from webapp.requests.rounds import flags_of
+from webapp.requests.rounds import MEMORY, flags_of
 from webapp.tools import catalog
 
 _TTL: KeptTTL = "5m"
@@ -50,13 +55,14 @@ def send(
     params: list[SamplingParams],
     arrival: Arrival,
     key: Key | None = None,
+    wanted: Wanted = NOTHING,
 ) -> Sent:
     """Append a user message and start an answer for each of params.
 
-    Raises AnswerOpen, NotOffered, Refused, QueueUnavailable.
+    Raises AnswerOpen, CannotAttach, FilesTooLong, NotOffered, Refused, QueueUnavailable.
     """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
-    return Sent(question, _answer(conversation, question, params, arrival, key))
+    return Sent(question, _answer(conversation, question, params, arrival, key, wanted))
 
 
 def sent_before(ids: list[str]) -> Sent | None:
@@ -99,12 +105,14 @@ def _answer(
     params: list[SamplingParams],
     arrival: Arrival,
     key: Key | None = None,
+    wanted: Wanted = NOTHING,
 ) -> list[Message]:
-    source = MessagesInput(
-        messages_for(conversation, question), arrival.is_stepped, features=flags_of(conversation.tools)
-    )
+    source = input_for(conversation, question, arrival.is_stepped, wanted)
     requests = [_request(conversation, question, source, each, arrival) for each in params]
-    return begin(conversation, question, requests, params, arrival, key)
+    answers = begin(conversation, question, requests, params, arrival, key, wanted)
+    if source.recalled is not None:
+        mark_used(conversation.user_id, [each.id for each in source.recalled.items])
+    return answers
 
 
 def begin(
@@ -114,6 +122,7 @@ def begin(
     params: list[SamplingParams],
     arrival: Arrival,
     key: Key | None = None,
+    wanted: Wanted = NOTHING,
 ) -> list[Message]:
     """Save the requests and the messages that will show their answers, then start the requests.
     Raises NotOffered, OutOfScope, Refused, QueueUnavailable, RedisError. Under a key it is called by `once`.
@@ -129,6 +138,7 @@ def begin(
 
     def save() -> None:
         Message.objects.bulk_create(created)
+        attach(question, wanted.files)
         conversation.save(update_fields=["leaf_id", "title", "updated_at"])
 
     check_scope(arrival.api_key, "chat", conversation.model)
@@ -151,43 +161,84 @@ def _request(
     )
 
 
+def _flags(conversation: Conversation) -> tuple[str, ...]:
+    tools = catalog.usable(conversation.tools)
+    with_approval = [each.definition.name for each in tools if each.needs_approval]
+    return flags_of([each.definition.name for each in tools], with_approval)
+
+
 def _beginning(text: str, num_chars: int) -> str:
     return " ".join(text.split())[:num_chars]
 
 
-def messages_for(conversation: Conversation, question: Message) -> Messages:
-    """Return the system prompt and the branch that ends in the question.
+def input_for(
+    conversation: Conversation, question: Message, is_stepped: bool = False, wanted: Wanted = NOTHING
+) -> MessagesInput:
+    """Return all that the model gets to read: the branch that ends in the question, by the conversation's policy.
 
-    Raises AnswerOpen.
+    Raises AnswerOpen, CannotAttach, FilesTooLong.
     """
     path = path_to(question, conversation.tree() if question.parent_id else [])
     if open_answer(path) is not None:
         raise AnswerOpen
-    return kept(messages_of(conversation, path))
+    summary, recalled = summary_of(conversation, path), _recalled_for(conversation, question)
+    files = selected_for(conversation, without_blocked(path), wanted)
+    flags = ((MEMORY, recalled), (FEATURE, summary))
+    return MessagesInput(
+        kept(with_files(messages_of(conversation, path, recalled, summary), files.messages)),
+        is_stepped,
+        features=(*_flags(conversation), *(flag for flag, part in flags if part)),
+        recalled=recalled,
+        selected=files.event,
+        is_keeping=conversation.window_policy == WindowPolicy.KEEP,
+        summarised=covered_by(summary),
+    )
 
 
-def messages_of(conversation: Conversation, path: list[Message]) -> Messages:
-    """Return the system prompt, the tools' definitions, and this branch, whose answers have ended."""
+def _recalled_for(conversation: Conversation, question: Message) -> MemoryRecalled | None:
+    """The memories that the question is about, and those of the prompt before. None: memory is off here, or empty."""
+    if not conversation.memory:
+        return None
+    request = question.parent.request if question.parent else None
+    return recall(conversation.user_id, question.user_text, memory.ids_in(request.input.messages) if request else ())
+
+
+def messages_of(
+    conversation: Conversation,
+    path: list[Message],
+    recalled: MemoryRecalled | None = None,
+    summary: Summary | None = None,
+) -> Messages:
+    """Return the system prompt, the tools' definitions, the memories, and this branch, whose answers have ended.
+
+    summary: stands for the branch's beginning.
+    """
     found: list[SourceMessage] = []
     if conversation.system_prompt:
-        found.append(SourceMessage("system", conversation.system_prompt, "conversation:system"))
+        found.append(SourceMessage("system", conversation.system_prompt, "conversation:system", "system"))
     if tools := catalog.definitions_of(conversation.tools):
         text = ("\n\n" if found else "") + definitions(tools)
-        found.append(SourceMessage("system", text, "tools", bool(found), "tools"))
-    return *found, *(part for each in without_blocked(path) for part in _said(each))
+        found.append(SourceMessage("system", text, "tools", "tools", bool(found)))
+    if recalled and recalled.items:
+        found.append(memory.part([(each.id, each.text) for each in recalled.items], bool(found)))
+    if summary is not None:
+        found.append(part_of(summary, is_first=not found))
+    rest = after(summary, without_blocked(path))
+    return *found, *(part for each in rest for part in said(each, is_new=each is path[-1]))
 
 
-def _said(message: Message) -> list[SourceMessage]:
+def said(message: Message, is_new: bool = False) -> list[SourceMessage]:
     """The message as the model reads it: an answer that called tools as its rounds, with their results."""
     rounds = message.request.rounds if message.role == Message.Role.ASSISTANT and message.request else None
     found: list[SourceMessage] = []
     for number, each in enumerate(rounds or ()):
         source = f"{message.source}:{number}"
         results = "\n".join(result(call["result"]) for call in each["calls"])
-        found.append(SourceMessage("assistant", each["text"], source))
-        found.append(SourceMessage("user", results, f"{source}:results", kind="result"))
+        found.append(SourceMessage("assistant", each["text"], source, "history"))
+        found.append(SourceMessage("user", results, f"{source}:results", "result"))
     last = message.text[sum(len(each["text"]) for each in rounds or ()) :]
-    return [*found, SourceMessage(message.role, last, message.source)] if last else found
+    kind: SegmentKind = "user" if is_new else "history"
+    return [*found, SourceMessage(message.role, last, message.source, kind)] if last else found
 
 
 def kept(messages: Messages) -> Messages:

@@ -24,6 +24,15 @@ class ToolCall(Result):
     is_error: bool
 
 
+class CarriedFile(Result):
+    """A file that a question carries."""
+
+    id: str
+    name: str
+    num_tokens: int | None
+    """Tokens of the whole file, as the model of its time counted them; null: not known."""
+
+
 class Message(ForkOrigin):
     """A user's text, or an answer to it. The messages of a conversation form a tree whose siblings are branches."""
 
@@ -34,6 +43,8 @@ class Message(ForkOrigin):
     """An open answer has the text released so far, where a whole conversation is shown."""
     calls: list[ToolCall]
     """The calls of the server's tools that a settled answer made, in order."""
+    files: list[CarriedFile]
+    """The files that a question carries. A deleted one is missing."""
     key: str | None
     """The Idempotency-Key that a question was posted under; null: none, or not known any more."""
     created_at: datetime
@@ -58,6 +69,7 @@ def shown(message: models.Message, text: str | None = None) -> Message:
         role=role,
         text=message.text if text is None else text,
         calls=_calls(request) if request else [],
+        files=_files(message) if role == "user" else [],
         key=getattr(message, "key", None),  # annotated by Conversation.tree()
         created_at=message.created_at,
         request_id=request.id if request else None,
@@ -68,6 +80,11 @@ def shown(message: models.Message, text: str | None = None) -> Message:
         figures=summary.figures(request) if request and request.is_settled else None,
         **summary.fork_fields(request),
     )
+
+
+def _files(message: models.Message) -> list[CarriedFile]:
+    found = (each.attachment for each in message.carried.all())
+    return [CarriedFile(each.pk, each.name, each.num_tokens) for each in found]
 
 
 def _calls(request: Request) -> list[ToolCall]:

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 SURFACE = "check"
 QUESTION = "Say hello."
-PARAMS = SamplingParams(temperature=0, max_tokens=16)
+PARAMS = SamplingParams(temperature=0.0, max_tokens=16)
 APPEAR_TIME = timedelta(minutes=5)
 """Time for a worker to appear. Beside containers, an operator starts it by hand."""
 LOAD_TIME = timedelta(minutes=30)
@@ -166,7 +166,7 @@ def _saved_request(model: str) -> tuple[Request, Charge, Limits]:
         surface=SURFACE,
         model=model,
         title=f"Check of {model}"[:200],
-        input=MessagesInput((SourceMessage("user", QUESTION, "check"),)),
+        input=MessagesInput((SourceMessage("user", QUESTION, "check", "user"),)),
         params=msgspec.to_builtins(PARAMS),
         accepted_unix_us=unix_us(),
     )

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
-from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment, SegmentKind
-from inference.protocol.request import KeptTTL
+from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt, plain_prompt
 from inference.tokenization.tokenizer import Tokenizer
+from webapp.context.source import SourceMessage as SourceMessage
+from webapp.context.turns import turns_of, without
 
-_EXCERPT_CHARS = 200
-
-
-@dataclass(frozen=True)
-class SourceMessage:
-    """A message, or a part of one, and where it came from, e.g. `message:msg_…`."""
-
-    role: str
-    content: str
-    source: str
-    is_continued: bool = False
-    """True: it is the next part of the message before."""
-    kind: SegmentKind | None = None
-    """Its kind where its maker knows it; None: its place decides."""
-    breakpoint: KeptTTL | None = None
-    """The client wants the prompt up to its end kept in the cache for this time."""
+EXCERPT_CHARS = 200
+_WINDOW_FULL = "the window is full; the oldest turns are left out first"
 
 
 @dataclass(frozen=True)
@@ -39,6 +27,9 @@ class Assembled:
     reserved_output: int
     segments: tuple[Segment, ...]
     dropped: tuple[Dropped, ...]
+    num_dropped_turns: int = 0
+    summarised: tuple[Dropped, ...] = ()
+    """Messages in whose place the prompt has a summary."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +41,11 @@ class Round:
     answer: SourceMessage
     answer_ids: tuple[int, ...]
     """The answer's tokens, without the control token that ended it: the template writes that."""
+
+
+OnFull = Literal["drop", "keep", "fill"]
+"""For a prompt that leaves too little for the answer. drop: leave out the oldest turns. keep: refuse it. fill: the
+client keeps the history, and any room that it leaves is the answer's."""
 
 
 class ContextTooLarge(Exception):
@@ -64,34 +60,39 @@ class Assembler:
         self._tokenizer = tokenizer
         self._window = window
 
-    def assemble(self, messages: Sequence[SourceMessage], max_tokens: int, may_drop: bool = True) -> Assembled:
-        """Return the prompt. Oldest turns are dropped first; the system prompt and the last message never are.
+    def assemble(self, messages: Sequence[SourceMessage], max_tokens: int, on_full: OnFull = "drop") -> Assembled:
+        """Return the prompt. Oldest whole turns are dropped first; what is pinned and the last message never are.
 
-        may_drop: False for a client that keeps the history itself, and is told that it does not fit.
-
-        A quarter of the window, or max_tokens if less, is kept free for the answer, where messages may be dropped for
-        it. Raises ContextTooLarge, TemplateError, ValueError (lone surrogates).
+        A quarter of the window, or max_tokens if less, is kept free for the answer, except with `fill`. Raises
+        ContextTooLarge, TemplateError, ValueError (lone surrogates).
         """
-        if not may_drop:
-            prompt = self._render(messages)
+        prompt = self._render(messages)
+        if on_full == "fill":
             return self._given(prompt, messages, max_tokens)
-        reserved = min(max_tokens, self._window // 4)
-        kept, dropped = list(messages), list[SourceMessage]()
-        prompt = self._render(kept)
-        while len(prompt.ids) > self._window - reserved:
-            turn = self._oldest_turns(kept, len(prompt.ids) - (self._window - reserved))
-            if not turn:
-                raise self._too_large(kept, reserved)
-            dropped += turn
-            kept = [message for message in kept if message not in turn]
+        room = self.room(max_tokens)
+        kept, dropped, num_turns = list(messages), list[SourceMessage](), 0
+        while len(prompt.ids) > room:
+            if on_full == "keep" and turns_of(kept):
+                raise self._not_dropped(len(prompt.ids), room)
+            turns = self._oldest_turns(kept, len(prompt.ids) - room)
+            if not turns:
+                raise self._too_large(kept, self._window - room)
+            num_turns += len(turns)
+            dropped += (gone := [message for turn in turns for message in turn])
+            kept = without(kept, gone)
             prompt = self._render(kept)
         return Assembled(
             prompt=prompt,
             window=self._window,
-            reserved_output=reserved,
+            reserved_output=self._window - room,
             segments=tuple(_segments(prompt, kept)),
-            dropped=tuple(self._drop(message) for message in dropped),
+            dropped=tuple(map(self.drop, dropped)),
+            num_dropped_turns=num_turns,
         )
+
+    def room(self, max_tokens: int) -> int:
+        """The most tokens of a prompt that leaves the answer what is reserved for it."""
+        return self._window - min(max_tokens, self._window // 4)
 
     def whole(self, messages: Sequence[SourceMessage]) -> Assembled:
         """Return the prompt of all messages, of whatever size, for a reader and not for the model.
@@ -137,6 +138,7 @@ class Assembler:
             reserved_output=min(max_tokens, self._window // 4, self._window - len(prompt.ids)),
             segments=context.segments,
             dropped=context.dropped,
+            summarised=context.summarised,
         )
 
     def go_on(self, before: Round, following: Sequence[SourceMessage], max_tokens: int) -> Assembled:
@@ -144,7 +146,7 @@ class Assembler:
 
         Raises ContextTooLarge, TemplateError, ValueError (lone surrogates).
         """
-        messages = [SourceMessage("user", "-", "template"), before.answer, *following]
+        messages = [SourceMessage("user", "-", "template", "history"), before.answer, *following]
         rendered = self._render(messages)
         first = next(place for place, segment in enumerate(rendered.segments) if segment.message == 1) + 1
         tail = rendered.segments[first].start
@@ -152,7 +154,7 @@ class Assembler:
         ids = [*before.prompt.ids, *before.answer_ids, *rendered.ids[tail:]]
         num_left = self._window - len(ids)
         if num_left < min(max_tokens, 1):
-            raise self._all_too_large(len(ids))
+            raise ContextTooLarge("The answer and its tools' results fill the window.")
         source, text = before.answer.source, before.answer.content
         answer = Segment(kind="history", role="assistant", start=start, end=end, source=source, text=text)
         told = (_moved(each, end - tail) for each in _segments(rendered, messages)[first:])
@@ -164,25 +166,33 @@ class Assembler:
             reserved_output=min(max_tokens, self._window // 4, num_left),
             segments=(*before.context.segments, answer, *told),
             dropped=before.context.dropped,
+            summarised=before.context.summarised,
         )
 
     def _render(self, messages: Sequence[SourceMessage]) -> Prompt:
         return self._template.render(_marked(messages))
 
-    def _oldest_turns(self, messages: Sequence[SourceMessage], num_excess: int) -> list[SourceMessage]:
-        """The fewest oldest whole turns (a user message and its answers) that free so many tokens."""
-        turns: list[SourceMessage] = []
+    def _oldest_turns(self, messages: Sequence[SourceMessage], num_excess: int) -> list[list[SourceMessage]]:
+        """The fewest oldest whole turns that free so many tokens; all that there are where these free fewer."""
+        found: list[list[SourceMessage]] = []
         num_freed = 0
-        last = max(index for index, message in enumerate(messages) if index == 0 or not message.is_continued)
-        history = [message for message in messages[:last] if message.role != "system"]
-        for index, message in enumerate(history):
-            if turns and message.role == "user" and not message.is_continued and num_freed >= num_excess:
-                return turns
-            turns.append(message)
-            num_freed += len(self._tokenizer.encode(message.content))
-            if index == len(history) - 1:
-                return turns
-        return turns
+        for turn in turns_of(messages):
+            if num_freed >= num_excess:
+                break
+            found.append(turn)
+            num_freed += sum(map(self.num_content_tokens, turn))
+        return found
+
+    def num_content_tokens(self, message: SourceMessage) -> int:
+        """The message's own tokens, without the template's."""
+        return len(self._tokenizer.encode(message.content))
+
+    def _not_dropped(self, num_tokens: int, room: int) -> ContextTooLarge:
+        return ContextTooLarge(
+            f"The prompt has {num_tokens:,} tokens; the model's window holds {self._window:,}, of which "
+            f"{self._window - room:,} are kept for the answer. This conversation keeps all its turns. Compact it, go "
+            "back to an earlier message, or let it drop or summarise old turns in Settings."
+        )
 
     def _too_large(self, messages: Sequence[SourceMessage], reserved: int) -> ContextTooLarge:
         num_tokens = len(self._tokenizer.encode(messages[-1].content))
@@ -197,13 +207,14 @@ class Assembler:
             "Shorten the messages."
         )
 
-    def _drop(self, message: SourceMessage) -> Dropped:
+    def drop(self, message: SourceMessage, reason: str = _WINDOW_FULL) -> Dropped:
+        """A message that the prompt leaves out."""
         return Dropped(
-            kind="history",
+            kind=message.kind,
             source=message.source,
-            num_tokens=len(self._tokenizer.encode(message.content)),
-            reason="the window is full; the oldest turns are left out first",
-            text=message.content[:_EXCERPT_CHARS],
+            num_tokens=self.num_content_tokens(message),
+            reason=reason,
+            text=message.content[:EXCERPT_CHARS],
         )
 
 
@@ -212,7 +223,16 @@ def _moved(segment: Segment, by: int) -> Segment:
 
 
 def _marked(messages: Sequence[SourceMessage]) -> list[ChatMessage]:
-    return [ChatMessage(each.role, each.content, each.is_continued) for each in messages]
+    before = (None, *messages)
+    return [
+        ChatMessage(each.role, each.content, each.is_continued or _goes_on(last, each))
+        for last, each in zip(before, messages, strict=False)
+    ]
+
+
+def _goes_on(last: SourceMessage | None, message: SourceMessage) -> bool:
+    """A file begins the user's message after it, whichever is left after turns were dropped."""
+    return last is not None and last.kind == "attachment" and last.role == message.role
 
 
 def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment]:
@@ -221,7 +241,7 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
         message = None if segment.message is None else messages[segment.message]
         segments.append(
             Segment(
-                kind="system" if segment.is_system else _kind(segment.message, message, messages),
+                kind="system" if segment.is_system else message.kind if message else "template",
                 role="system" if segment.is_system else message.role if message else "",
                 start=segment.start,
                 end=segment.end,
@@ -231,14 +251,3 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
             )
         )
     return segments
-
-
-def _kind(index: int | None, message: SourceMessage | None, messages: Sequence[SourceMessage]) -> SegmentKind:
-    if message is None or index is None:
-        return "template"
-    if message.kind is not None:
-        return message.kind
-    if message.role == "system":
-        return "system"
-    is_last = all(each.is_continued for each in messages[index + 1 :])
-    return "user" if is_last else "history"

@@ -94,7 +94,7 @@ def _changes(now: ContextAssembled | None, before: ContextAssembled | None) -> _
         if (segment := before.segments[index]).source != "template":
             old[segment.source].append(segment)
     changed = {index: parts.popleft() for index in new if (parts := old[now.segments[index].source])}
-    reasons = {dropped.source: dropped.reason for dropped in now.dropped}
+    reasons = {dropped.source: dropped.reason for dropped in (*now.dropped, *now.summarised)}
     return _Changes(
         tuple(index for index in new if index not in changed),
         tuple(

@@ -6,7 +6,8 @@ The form is that of `inference.protocol.tool_calls`: what the model reads of ear
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from inference.protocol.tool_calls import BEGIN, END, Tool
 
@@ -20,6 +21,37 @@ def definitions(tools: Sequence[Tool]) -> str:
     return "\n".join(
         ["You can call these tools:", "<tools>", *lines, "</tools>", f"To call one, write {call} and nothing after it."]
     )
+
+
+@dataclass(frozen=True)
+class Size:
+    """The tokens of one definition in a prompt."""
+
+    name: str
+    num_tokens: int
+
+
+def sizes(pieces: Iterable[bytes]) -> list[Size]:
+    """The definitions in a stretch of a prompt, in order. A token counts to the line in which it begins."""
+    lines, counts = [b""], [0]
+    for piece in pieces:
+        counts[-1] += 1
+        first, *rest = piece.split(b"\n")
+        lines[-1] += first
+        lines += rest
+        counts += [0] * len(rest)
+    names = map(_declared, lines)
+    return [Size(name, count) for name, count in zip(names, counts, strict=True) if name is not None]
+
+
+def _declared(line: bytes) -> str | None:
+    """The name of the tool that a line declares; None: it declares none."""
+    if not line.startswith(b'{"name": '):
+        return None
+    try:
+        return str(json.loads(line)["name"])
+    except (ValueError, RecursionError):
+        return None
 
 
 def result(text: str) -> str:

@@ -14,13 +14,15 @@ _PUBLIC = "api/openapi.json"
 _CHAT = (
     "api/session",
     "api/models",
+    "api/attachments",
     "api/conversations",
     "api/messages",
     "api/requests",
     "api/reruns",
     "api/presets",
+    "api/memory",
 )
-"""Addresses of conversations and their requests, with all below them."""
+"""Addresses of conversations, their requests and what they use, with all below them."""
 _OF_OPERATORS = "api/requests/<str:request_id>/reading"
 """Stands below those of a user's own requests, and opens others'."""
 _READ = (
@@ -38,6 +40,10 @@ _READ = (
     "api/usage/findings",
 )
 """Addresses that only answer, without those below them: these are partly operators'."""
+_READ_BY_POST = ("api/mcp",)
+"""Addresses whose POST only reads."""
+_BATCHES = "api/batches"
+"""Batches, with all below them."""
 _READING = ("GET", "HEAD")
 
 
@@ -48,7 +54,11 @@ def features_for(route: str, method: str) -> Sequence[Feature]:
     """
     if route == _PUBLIC:
         return FEATURES
+    if f"{route}/".startswith(f"{_BATCHES}/"):
+        return ("batches", "read") if method in _READING else ("batches",)
     is_chat = route != _OF_OPERATORS and any(f"{route}/".startswith(f"{each}/") for each in _CHAT)
+    if route in _READ_BY_POST:
+        return ("chat", "read")
     if method not in _READING:
         return ("chat",) if is_chat else ()
     return ("chat", "read") if is_chat else ("read",) if route in _READ else ()

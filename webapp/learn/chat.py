@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from inference.protocol.events import SegmentKind
 from inference.tokenization.chat_template import ChatTemplate
 from inference.tokenization.tokenizer import Tokenizer
@@ -76,14 +78,20 @@ class PackedChat(Result):
 def packed(body: ChatBody, template: ChatTemplate, tokenizer: Tokenizer) -> PackedChat:
     """Return the prompt of each turn. Raises ContextTooLarge, TemplateError, ValueError (lone surrogates)."""
     assembler = Assembler(template, tokenizer, body.window)
-    messages = [SourceMessage("system", body.system_prompt, "conversation:system")] if body.system_prompt else []
+    messages = list(_system(body.system_prompt))
     sent = []
     for index, turn in enumerate(body.turns):
-        messages.append(SourceMessage("user", turn.question, f"turn:{index}"))
-        assembled = assembler.assemble(messages, body.reserved)
+        source = f"turn:{index}"
+        assembled = assembler.assemble([*messages, SourceMessage("user", turn.question, source, "user")], body.reserved)
         sent.append(_packed_turn(assembled, tokenizer.encode(turn.answer)))
-        messages.append(SourceMessage("assistant", turn.answer, f"turn:{index}"))
+        messages.append(SourceMessage("user", turn.question, source, "history"))
+        messages.append(SourceMessage("assistant", turn.answer, source, "history"))
     return PackedChat(turns=sent)
+
+
+def _system(prompt: str) -> Iterator[SourceMessage]:
+    if prompt:
+        yield SourceMessage("system", prompt, "conversation:system", "system")
 
 
 def _packed_turn(assembled: Assembled, answer_ids: list[int]) -> PackedTurn:

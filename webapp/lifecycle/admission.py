@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.contrib.auth import get_user_model
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from inference.protocol.events import Limit
 from webapp.lifecycle.placement import num_places
 from webapp.limits.charge import NOTHING, Charge
 from webapp.limits.refusal import Refused
-from webapp.limits.room import Places, Room, reserve, room_of
+from webapp.limits.room import Places, Room, hold, reserve, room_of
 from webapp.limits.taking import take_rates
 from webapp.requests.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 from webapp.requests.workers import PLACES_OF_ONE
@@ -66,7 +66,7 @@ def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bo
     (`webapp.limits.taking`).
     """
     user_id, num_new = requests[0].user_id, len(requests)
-    room = _room(user_id, requests[0].model, requests[0].key_id)
+    room = _room(user_id, requests[0].model, requests[0].key_id, requests[0].batch_id is not None)
     room.check()
     limits = _limits(room, charges)
     if is_stepped and _open(user_id).filter(input__is_stepped=True).count() + num_new > MAX_STEPPED:
@@ -78,9 +78,9 @@ def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bo
 
 
 def admit_at_once(request: Request, charge: Charge) -> Limits:
-    """Admit work that this process computes at once; return the state of the limits before it.
+    """Admit work that this process computes at once, by an estimate; return the state of the limits before it.
 
-    The budgets must have room for it, and nothing of them is reserved. Raises Refused, RedisError.
+    `hold_at_once` reserves its cost. Raises Refused, RedisError.
     """
     room = room_of(request.user_id, request.model, request.key_id)
     room.check()
@@ -89,9 +89,12 @@ def admit_at_once(request: Request, charge: Charge) -> Limits:
     return (*room.limits(0, [charge]), *rates)
 
 
-def check_budgets(request: Request, charge: Charge) -> None:
-    """Raises Refused where work costs more than is left. Call it in the transaction that posts its bill."""
-    _room(request.user_id, request.model, request.key_id).check_budgets([charge])
+@transaction.atomic
+def hold_at_once(request: Request, charge: Charge) -> None:
+    """Reserve the cost of admitted work, once its tokens are counted. Raises Refused where more than is left."""
+    room = _room(request.user_id, request.model, request.key_id)
+    room.check_budgets([charge])
+    hold(request, charge, room)
 
 
 def admit_some(requests: Sequence[Request], charges: Sequence[Charge]) -> list[Limits]:
@@ -120,9 +123,10 @@ def limits_now(user_id: int, model: str, key_id: int | None) -> Limits:
     return (*(_places_limit(each, each.num_free, 0) for each in room.places), *room.limits(0, [NOTHING]))
 
 
-def _room(user_id: int, model: str, key_id: int | None) -> Room:
+def _room(user_id: int, model: str, key_id: int | None, is_of_batch: bool = False) -> Room:
     lock_user(user_id)
-    return room_of(user_id, model, key_id, is_locked=connection.features.has_select_for_update)
+    is_locked = connection.features.has_select_for_update
+    return room_of(user_id, model, key_id, is_locked, is_of_batch=is_of_batch)
 
 
 def _limits(room: Room, charges: Sequence[Charge]) -> list[Limits]:

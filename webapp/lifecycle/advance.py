@@ -5,6 +5,7 @@
     its beginning                     prepare
     its prompt                        generate: a worker claims the attempt, or a new attempt takes over from a lost one
     its last generation's end         settle; call, where the answer calls tools of the server
+    a question about a call           wait for the user; after its time the call is declined
     their results                     go on: the model is asked again
 
 Only the last generation counts: those before it are over.
@@ -39,8 +40,9 @@ from inference.protocol.events import (
 from inference.protocol.failures import Failure
 from inference.protocol.generations import last_number, latest
 from webapp.lifecycle import dispatch
+from webapp.lifecycle.asking import decline_late, wait
 from webapp.lifecycle.attempts import take_attempt
-from webapp.lifecycle.calling import go_on
+from webapp.lifecycle.calling import carry_on
 from webapp.lifecycle.generation_request import tokenizer_version
 from webapp.lifecycle.placement import unavailable
 from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, leave, settle
@@ -64,7 +66,7 @@ _ENDED_WORKERS = Failure(
 )
 _REFUSED = Failure("safety", "blocked", "The message was blocked by the safety policy.")
 
-Step = Literal["begin", "prepare", "generate", "refuse", "call", "go_on", "settle"]
+Step = Literal["begin", "prepare", "generate", "refuse", "call", "wait", "go_on", "settle"]
 
 
 def next_step(events: Sequence[AnyEvent]) -> Step:
@@ -82,12 +84,12 @@ def next_step(events: Sequence[AnyEvent]) -> Step:
     return "generate" if any(isinstance(event, PromptTokenized) for event in events) else "prepare"
 
 
-def report(request_id: str, failure: Failure | None, attempt: int) -> None:
+def report(request_id: str, failure: Failure | None, attempt: int | None) -> None:
     """Carry on a request whose worker reports that its generation is over, or why it failed.
 
-    A failure of an attempt that another one has taken over from changes nothing.
+    A report of an attempt that another one has followed changes nothing. attempt: None where the report is repeated.
     """
-    if failure is not None and Request.objects.filter(pk=request_id, attempt__gt=attempt).exists():
+    if attempt is not None and Request.objects.filter(pk=request_id, attempt__gt=attempt).exists():
         return
     frames = services.event_log().read(request_id)
     if failure is not None or next_step(_events(frames)) == "settle":
@@ -124,10 +126,20 @@ def _advance(request: Request, frames: Sequence[Frame]) -> None:
             dispatch.queue_report(request)
         case "generate":
             _generate(request, frames)
-        case "call" if take_attempt(request):
-            dispatch.queue_calls(request)
-        case "go_on" if take_attempt(request):
-            go_on(request)
+        case "wait" if not decline_late(request, _events(frames), end_of(frames)):
+            wait(request, _events(frames))
+        case "call":
+            _call(request)
+        case "wait" | "go_on":
+            carry_on(request)
+
+
+def _call(request: Request) -> None:
+    """Let the calls wait in their queue, or queue them for a new attempt. No process runs them now."""
+    if not services.event_log().is_claimed(request.pk, request.attempt) and dispatch.are_calls_waiting():
+        dispatch.keep_calls_waiting(request)
+    elif take_attempt(request):
+        dispatch.queue_calls(request)
 
 
 def _begin(request: Request) -> None:

@@ -1,52 +1,73 @@
 """Runs the calls that an answer made of the server's tools, and asks the model again with their results.
 
 A call is written to the log before it runs, and its result once it is checked. Each step is an attempt of its own, so a
-process that comes late writes nothing.
+process that comes late writes nothing. A call that a lost process may have run is made again where that has no further
+effect. Otherwise its result says that it is unknown whether it ran.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from concurrent.futures import as_completed
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent import futures
+from concurrent.futures import Future
+from dataclasses import dataclass
 
 import msgspec
+from django.db import connections
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.entry import end_of
+from inference.eventlog.leases import Holding
 from inference.protocol.events import (
     AnyEvent,
     ContextAssembled,
     PromptTokenized,
     TextReleased,
     TokenSampled,
+    ToolApproved,
     ToolCalled,
+    ToolDeclined,
     ToolFinished,
     first,
 )
 from inference.protocol.generations import last_number, latest, numbered
 from inference.protocol.request import SamplingParams
 from inference.tokenization.template_process import TemplateError
+from inference.tokenization.tokenizer import Tokenizer
+from inference.tokenization.withheld_ids import known_ids
 from webapp.context.assemble import ContextTooLarge, Round, SourceMessage
 from webapp.context.tools import result
+from webapp.lifecycle.asking import questions, wait
 from webapp.lifecycle.attempts import take_attempt
-from webapp.lifecycle.dispatch import queue_generation
+from webapp.lifecycle.dispatch import CALLS_S, queue_calls, queue_generation
 from webapp.lifecycle.packing import packing_events, served
 from webapp.lifecycle.settle import settle
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
-from webapp.requests.rounds import MAX_CALLS, Called, calls_of, unfinished
+from webapp.requests.rounds import MAX_CALLS, Called, after_generation, calls_of, due
 from webapp.tools import catalog
+from webapp.tools.tool import Asker
 
 logger = logging.getLogger(__name__)
 
 _TOO_MANY = catalog.Result(f"Not run: one answer may make {MAX_CALLS} calls.", is_error=True, duration_us=0)
+_DECLINED = catalog.Result("Not run: the user declined this call.", is_error=True, duration_us=0)
+_UNASKED = catalog.Result(
+    "Not run: this tool now waits for its user's approval, and this answer began before.", is_error=True, duration_us=0
+)
+_TIMED_OUT = catalog.Result("Not run: the user gave no answer in time.", is_error=True, duration_us=0)
+_UNKNOWN = catalog.Result(
+    "Unknown whether it ran: the process that called it ended. It is not called again.", is_error=True, duration_us=0
+)
+_RENEWAL_S = 5.0
+"""Interval at which the lease is renewed while calls run."""
 
 
 def run_calls(request_id: str, attempt: int) -> None:
-    """Run the calls of the last generation that have no result, and ask the model again.
+    """Run the calls of the last generation that are due, ask the user about others, and carry the request on.
 
     A second delivery does nothing.
     Raises Fenced, LogLost, RedisError, OperationalError, OSError.
@@ -57,16 +78,29 @@ def run_calls(request_id: str, attempt: int) -> None:
         return
     frames = log.read(request_id)
     events = [event for frame in frames for event in frame.events]
-    at, number = RequestClock(request.accepted_unix_us).at, last_number(events)
-    called = {event.call_id for event in events if isinstance(event, ToolCalled)}
-    calls = unfinished(events)
-    if new := [_called(each, at(), number) for each in calls if each.id not in called]:
+    calls = [_Due.of(each, events) for each in due(events)]
+    if new := [*questions(request, events), *_announced(request, events, calls)]:
         log.append(request_id, new, attempt, end_of(frames))
-    running = {services.background_pool().submit(_run, index, each): each for index, each in enumerate(calls)}
-    for future in as_completed(running):
-        log.append(request_id, _finished(request, running[future], future.result(), number), attempt)
-    if take_attempt(request):
-        go_on(request)
+    asker, number = Asker(request.pk, request.user_id), last_number(events)
+    running = {services.background_pool().submit(_run, each, asker): each.called for each in calls}
+    for called, found in _as_they_end(request, running):
+        log.append(request_id, _finished(request, called, found, number), attempt)
+    carry_on(request)
+
+
+def carry_on(request: Request) -> None:
+    """Take the step after calls, or after a decision: call, wait, or ask the model again.
+
+    Raises Fenced, LogLost, RedisError, OperationalError, OSError.
+    """
+    events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
+    match after_generation(events):
+        case "wait":
+            wait(request, events)
+        case "call" if take_attempt(request):
+            queue_calls(request)
+        case "go_on" if take_attempt(request):
+            go_on(request)
 
 
 def go_on(request: Request) -> None:
@@ -86,14 +120,73 @@ def go_on(request: Request) -> None:
     queue_generation(request, [*events, *new], end_of(frames))
 
 
-def _run(index: int, called: Called) -> catalog.Result:
-    return catalog.run(called.call) if index < MAX_CALLS else _TOO_MANY
+@dataclass(frozen=True)
+class _Due:
+    """A call without a result, and the result that it has without being run."""
+
+    called: Called
+    result: catalog.Result | None
+    is_approved: bool
+    """By the user."""
+
+    @classmethod
+    def of(cls, called: Called, events: Sequence[AnyEvent]) -> _Due:
+        approvals = (event for event in events if isinstance(event, ToolApproved))
+        return cls(called, _without_run(called, events), any(event.call_id == called.id for event in approvals))
+
+
+def _without_run(called: Called, events: Sequence[AnyEvent]) -> catalog.Result | None:
+    """The result of a call that is not run; None: it is."""
+    own = [event for event in events if getattr(event, "call_id", None) == called.id]
+    tool = catalog.find(called.call.name)
+    if declined := first(own, ToolDeclined):
+        return _DECLINED if declined.by == "user" else _TIMED_OUT
+    if (tool is None or not tool.is_repeatable) and first(own, ToolCalled):
+        return _UNKNOWN
+    if called not in calls_of(events)[:MAX_CALLS]:
+        return _TOO_MANY
+    # The log says which calls must be approved. A tool that has become one of them is not run without either.
+    return _UNASKED if tool is not None and tool.needs_approval and first(own, ToolApproved) is None else None
+
+
+def _run(each: _Due, asker: Asker) -> catalog.Result:
+    try:
+        return each.result or catalog.run(each.called.call, asker, each.is_approved)
+    finally:
+        connections.close_all()  # of this thread: a tool may have opened one
+
+
+def _as_they_end(
+    request: Request, running: Mapping[Future[catalog.Result], Called]
+) -> Iterator[tuple[Called, catalog.Result]]:
+    """Yield each call with its result. The lease is renewed meanwhile."""
+    left = set(running)
+    while left:
+        done, left = futures.wait(left, _RENEWAL_S, futures.FIRST_COMPLETED)
+        for future, called in running.items():  # those that end together, in the calls' order
+            if future in done:
+                yield called, future.result()
+        services.leases().renew([Holding(request.pk, request.attempt)], CALLS_S)
+
+
+def _announced(request: Request, events: Sequence[AnyEvent], calls: Sequence[_Due]) -> list[AnyEvent]:
+    """The events of the calls that run now, each written once."""
+    at, number = RequestClock(request.accepted_unix_us).at(), last_number(events)
+    called = {event.call_id for event in events if isinstance(event, ToolCalled)}
+    new = [each.called for each in calls if each.result in (None, _TOO_MANY) and each.called.id not in called]
+    return [_called(each, at, number) for each in new]
 
 
 def _called(called: Called, at: int, number: int) -> ToolCalled:
-    call = called.call
+    call, tool = called.call, catalog.find(called.call.name)
     return ToolCalled(
-        at=at, generation=number, call_id=called.id, name=call.name, arguments=call.arguments, source="builtin"
+        at=at,
+        generation=number,
+        call_id=called.id,
+        name=call.name,
+        arguments=call.arguments,
+        source=catalog.source_of(call.name),
+        sandbox="" if tool is None else tool.sandbox,
     )
 
 
@@ -101,8 +194,8 @@ def _finished(request: Request, called: Called, found: catalog.Result, number: i
     """The events of a result. A result that the safety policy blocks is replaced before any of it is written."""
     at = RequestClock(request.accepted_unix_us).at
     done_at = at()
-    check = services.guard().check(found.text, "tool_result")
-    text = check.replacement if check.verdict == "block" else found.text
+    check = services.guard(request.user_id).check(found.text, "tool_result")
+    text = check.replacement if check.verdict == "block" else check.text
     finished = ToolFinished(
         at=done_at,
         generation=number,
@@ -111,7 +204,7 @@ def _finished(request: Request, called: Called, found: catalog.Result, number: i
         is_error=found.is_error or check.verdict == "block",
         duration_us=found.duration_us,
     )
-    return [finished, numbered(check.event(at(), "tool_result", 0, len(found.text)), number)]
+    return [finished, numbered(check.event(at(), "tool_result", 0, len(check.text)), number)]
 
 
 def _next_prompt(request: Request, events: Sequence[AnyEvent]) -> list[AnyEvent]:
@@ -120,7 +213,7 @@ def _next_prompt(request: Request, events: Sequence[AnyEvent]) -> list[AnyEvent]
     params, model = msgspec.convert(request.params, SamplingParams), served(request.model)
     start_ns = time.perf_counter_ns()
     try:
-        assembled = model.assembler.go_on(_round(events, number), _results(events), params.max_tokens)
+        assembled = model.assembler.go_on(_round(events, number, model.tokenizer), _results(events), params.max_tokens)
     except ContextTooLarge as error:
         raise CannotPrepare("context", "prompt_too_long", str(error)) from None
     except TemplateError as error:
@@ -129,7 +222,7 @@ def _next_prompt(request: Request, events: Sequence[AnyEvent]) -> list[AnyEvent]
     return [numbered(event, number + 1) for event in packing_events(model, assembled, clock.at(), duration_us)]
 
 
-def _round(events: Sequence[AnyEvent], number: int) -> Round:
+def _round(events: Sequence[AnyEvent], number: int, tokenizer: Tokenizer) -> Round:
     own = latest(events)
     context, prompt = first(own, ContextAssembled), first(own, PromptTokenized)
     assert context is not None and prompt is not None
@@ -137,14 +230,14 @@ def _round(events: Sequence[AnyEvent], number: int) -> Round:
     if tokens and tokens[-1].is_special:
         tokens.pop()
     text = "".join(event.text for event in own if isinstance(event, TextReleased))
-    answer = SourceMessage("assistant", text, f"generation:{number}", kind="history")
-    return Round(context, prompt, answer, tuple(token.id for token in tokens))
+    answer = SourceMessage("assistant", text, f"generation:{number}", "history")
+    return Round(context, prompt, answer, known_ids(tokens, tokenizer.encode))
 
 
 def _results(events: Sequence[AnyEvent]) -> list[SourceMessage]:
     """The results in the order of their calls, as parts of one message."""
     told = {event.call_id: event.result for event in events if isinstance(event, ToolFinished)}
     return [
-        SourceMessage("user", ("\n" if at else "") + result(told[each.id]), f"tool:{each.id}", at > 0, "result")
+        SourceMessage("user", ("\n" if at else "") + result(told[each.id]), f"tool:{each.id}", "result", at > 0)
         for at, each in enumerate(calls_of(events))
     ]

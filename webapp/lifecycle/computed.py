@@ -17,13 +17,14 @@ from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
 from webapp.billing.bill import bill_event, post_bill
 from webapp.billing.models import LedgerEntry
-from webapp.lifecycle.admission import Limits, admit_at_once, check_budgets
+from webapp.lifecycle.admission import Limits, admit_at_once, hold_at_once
 from webapp.lifecycle.refusing import note_refused
 from webapp.lifecycle.settle import cost_of, record
 from webapp.lifecycle.start import Arrival, opening
+from webapp.limits.budget import promise_to, release
 from webapp.limits.charge import Charge
 from webapp.limits.refusal import Refused
-from webapp.limits.taking import correct
+from webapp.limits.taking import correct, give_back
 from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome, fold
 from webapp.requests.signals import settled
@@ -45,19 +46,30 @@ def admit_computed(request: Request, num_tokens: int, arrival: Arrival) -> tuple
     return opening(request, SamplingParams(max_tokens=0), arrival, limits), limits
 
 
+def reserve_computed(request: Request, num_tokens: int) -> None:
+    """Reserve the cost of an admitted request, before it is computed. Raises Refused."""
+    hold_at_once(request, _charge(request, num_tokens))
+
+
+def give_back_computed(request: Request) -> None:
+    """Undo what an admitted request took, which is to be made again later."""
+    release(request.pk)
+    give_back([request.pk])
+
+
 def settle_computed(
     request: Request,
     events: Sequence[AnyEvent],
     failure: Failure | None = None,
     save: Callable[[], None] = lambda: None,
 ) -> list[AnyEvent]:
-    """Save a request with its bill, its trace and its use in one transaction; return all its events.
+    """Save a request with its bill, its trace and its use in one transaction, which ends its reservation.
 
-    The bill must fit the budgets at this moment, so that calls at the same moment together pass none. Raises Refused.
-    save: saves other rows in the same transaction.
+    Return all its events. save: saves other rows in the same transaction.
     """
     with transaction.atomic():
         entry = _post(request, fold(_frames(events))) if failure is None else None
+        release(request.pk)
         complete = [*events, *_last(request, fold(_frames(events)), entry, failure)]
         outcome = fold(_frames(complete))
         record(request, outcome)
@@ -72,13 +84,12 @@ def settle_computed(
 
 
 def _charge(request: Request, num_tokens: int) -> Charge:
-    return Charge(num_tokens, num_tokens, 0, request.batch_id is not None)
+    return Charge(num_tokens, num_tokens, 0, request.batch_id is not None, "embeddings")
 
 
 def _post(request: Request, outcome: Outcome) -> LedgerEntry:
-    """Raises Refused."""
-    check_budgets(request, _charge(request, outcome.usage.uncached_input))
-    return post_bill(request.pk, request.user_id, request.model, outcome.usage, request.batch_id is not None)
+    is_batch = request.batch_id is not None
+    return post_bill(request.pk, request.user_id, request.model, outcome.usage, is_batch, promise_to(request))
 
 
 def _last(request: Request, outcome: Outcome, entry: LedgerEntry | None, failure: Failure | None) -> list[AnyEvent]:

@@ -21,14 +21,16 @@ from webapp.lifecycle.placement import is_served, place
 from webapp.requests import services
 from webapp.requests.input import cache_hint
 from webapp.requests.models import Request
-from webapp.requests.queues import GENERATION_EXPIRY_S, add_generate_queue, num_generations
+from webapp.requests.queues import GENERATION_EXPIRY_S, add_generate_queue, num_generations, queue_lengths
 
 _PREPARATION_S = 5.0
 """A preparation takes milliseconds, or seconds where many wait."""
 _REPORT_S = 10.0
 """A settlement takes a fraction of a second, or seconds where many wait."""
-_CALLS_S = 15.0
-"""The calls of one round take milliseconds, or seconds where many wait."""
+CALLS_S = 15.0
+"""The calls of one round take milliseconds, or seconds where many wait. The lease is renewed while they run."""
+_CALLS = "tools"
+"""The queue of calls."""
 _QUEUED_S = 4.0
 """Interval at which a generation that no worker has claimed is looked for in its queue."""
 _TAKEN_S = 2.0
@@ -67,8 +69,18 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark)
 def queue_calls(request: Request) -> None:
     """Queue the calls of the last generation, for the request's new attempt. Raises as queue_preparation."""
     services.event_log().fence(request.pk, request.attempt)
-    services.leases().grant(request.pk, request.attempt, _CALLS_S, "")
+    keep_calls_waiting(request)
     app.send_task("lifecycle.call", args=[request.pk, request.attempt])
+
+
+def are_calls_waiting() -> bool:
+    """Return whether calls may still be in their queue. Raises RedisError."""
+    return bool(sum(queue_lengths(_CALLS)))
+
+
+def keep_calls_waiting(request: Request) -> None:
+    """Give a request whose calls wait a lease until the next look. Raises RedisError."""
+    services.leases().grant(request.pk, request.attempt, CALLS_S, "")
 
 
 def is_waiting(request: Request, events: Sequence[AnyEvent]) -> bool:

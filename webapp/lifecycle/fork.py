@@ -95,7 +95,7 @@ def fork_at(parent: Parent, tokenizer: Tokenizer, num_ids: int, position: int, t
         raise CannotFork("unknown_position", message, "position")
     kept = parent.ids[:position]
     if position > parent.num_exact:
-        raise CannotFork("no_ids", "The model's server did not report all tokens before this one.", "position")
+        raise CannotFork("no_ids", "Not all tokens before this one are recorded, so none can follow them.", "position")
     if any(token in tokenizer.eos_ids for token in kept):
         raise CannotFork("ends_answer", "The answer ends before this position.", "position")
     if token_id is None:

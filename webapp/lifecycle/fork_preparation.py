@@ -82,9 +82,10 @@ class ForkPreparation:
         layers: list[Layer] = ["input", "output"] if self._is_written else ["output"]
         done: list[SafetyChecked] = []
         for layer in layers if text.strip() else ():
-            check = services.guard().check(text, layer)
+            check = services.guard(self._request.user_id).check(text, layer)
+            check = check.of_known_text() if layer == "output" else check
             done.append(check.event(self._clock.at(), layer, 0, len(text)))
-            if check.verdict == "block":
+            if check.is_stopping(can_rewrite=False):
                 return done, Failure("safety", "blocked", check.replacement)
         return done, None
 

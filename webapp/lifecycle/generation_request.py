@@ -20,10 +20,10 @@ from inference.protocol.events import (
 from inference.protocol.generations import last_number, latest
 from inference.protocol.request import CacheMark, GenerationRequest, SamplingParams
 from webapp.lifecycle.packing import most_output
+from webapp.requests import services
 from webapp.requests.input import is_stepped
 from webapp.requests.models import Request
 from webapp.requests.rounds import MAX_ROUNDS
-from webapp.safety.in_force import saved_policy
 
 BATCH_PRIORITY = -1
 """The engine reads the prompts of all other requests first, and takes blocks from a batch first."""
@@ -43,7 +43,7 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         request_id=request.pk,
         attempt=request.attempt,
         generation=generation,
-        policy=saved_policy(),
+        policy=services.policy_of_user(request.user_id),
         model=request.model,
         prompt_ids=prompt.ids,
         kept_ids=forked.ids if forked else (),

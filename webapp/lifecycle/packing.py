@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from inference.protocol.events import AnyEvent, ContextAssembled, PromptTokenized
+from inference.protocol.events import AnyEvent, ContextAssembled, Dropped, PromptTokenized
 from inference.protocol.request import SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import MessagesRefused, TemplateError
-from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
+from webapp.context.assemble import Assembled, ContextTooLarge, OnFull, SourceMessage
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
+from webapp.requests.input import PlainInput
 from webapp.requests.services import PromptServices
 
 
@@ -23,15 +25,30 @@ def served(model: str) -> PromptServices:
 
 
 def pack(
-    model: PromptServices, messages: Sequence[SourceMessage], params: SamplingParams, may_drop: bool = True
+    model: PromptServices,
+    messages: Sequence[SourceMessage],
+    params: SamplingParams,
+    on_full: OnFull = "drop",
+    summarised: tuple[Dropped, ...] = (),
 ) -> Assembled:
-    """Pack the messages into the model's window. may_drop: see Assembler. Raises CannotPrepare."""
+    """Pack the messages into the model's window. on_full: see Assembler. summarised: messages that a summary replaces.
+
+    Raises CannotPrepare.
+    """
     try:
-        return model.assembler.assemble(messages, params.max_tokens, may_drop)
+        return replace(model.assembler.assemble(messages, params.max_tokens, on_full), summarised=summarised)
     except ContextTooLarge as error:
         raise CannotPrepare("context", "prompt_too_long", str(error)) from None
     except (TokenizerError, TemplateError) as error:
         raise _unusable(error) from error
+
+
+def pack_plain(model: PromptServices, plain: PlainInput, params: SamplingParams) -> Assembled:
+    """Pack a text that the model goes on with. Raises CannotPrepare."""
+    try:
+        return model.assembler.plain(plain.messages[0], plain.ids, params.max_tokens)
+    except ContextTooLarge as error:
+        raise CannotPrepare("context", "prompt_too_long", str(error)) from None
 
 
 def num_prompt_tokens(model: str, messages: Sequence[SourceMessage]) -> int:
@@ -39,6 +56,15 @@ def num_prompt_tokens(model: str, messages: Sequence[SourceMessage]) -> int:
     found = served(model)
     try:
         return found.assembler.num_tokens(messages)
+    except (TokenizerError, TemplateError) as error:
+        raise _unusable(error) from error
+
+
+def whole(model: str, messages: Sequence[SourceMessage]) -> Assembled:
+    """Return the prompt of all messages, of whatever size, for a reader. Raises CannotPrepare."""
+    found = served(model)
+    try:
+        return found.assembler.whole(messages)
     except (TokenizerError, TemplateError) as error:
         raise _unusable(error) from error
 
@@ -79,6 +105,7 @@ def context_event(assembled: Assembled, at: int, duration_us: int) -> ContextAss
         num_prompt_tokens=len(assembled.prompt.ids),
         segments=assembled.segments,
         dropped=assembled.dropped,
+        summarised=assembled.summarised,
         duration_us=duration_us,
     )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from webapp.context.assemble import Assembled, ContextTooLarge
+from webapp.context.assemble import Assembled
+from webapp.lifecycle.packing import pack_plain
 from webapp.lifecycle.prepare import Preparation
-from webapp.requests.failure import CannotPrepare
-from webapp.requests.input import PlainInput
+from webapp.requests.input import Messages, PlainInput
 from webapp.requests.models import Request
 
 
@@ -16,8 +16,5 @@ class PlainPreparation(Preparation):
         super().__init__(request, source)
         self._plain = source
 
-    def _assemble(self) -> Assembled:
-        try:
-            return self._model.assembler.plain(self._messages[0], self._plain.ids, self._params.max_tokens)
-        except ContextTooLarge as error:
-            raise CannotPrepare("context", "prompt_too_long", str(error)) from None
+    def _assemble(self, messages: Messages) -> Assembled:
+        return pack_plain(self._model, self._plain, self._params)

@@ -11,7 +11,7 @@ from webapp.lifecycle.fork import shown_text
 from webapp.lifecycle.prepare import Packed, Preparation, Prepared
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
-from webapp.requests.input import SavedInput
+from webapp.requests.input import Messages, SavedInput
 from webapp.requests.models import Request
 
 
@@ -22,7 +22,7 @@ class RerunPreparation(Preparation):
         super().__init__(request, source)
         self._saved = source
 
-    def _assemble(self) -> Assembled:
+    def _assemble(self, messages: Messages) -> Assembled:
         try:
             return self._model.assembler.restore(self._saved.context, self._saved.prompt, self._params.max_tokens)
         except ContextTooLarge as error:
@@ -37,7 +37,7 @@ class RerunPreparation(Preparation):
         """Check the fork's given tokens as an answer: the policy may have changed."""
         pieces = tuple(map(self._model.tokenizer.piece, given.ids))
         text = b"".join(pieces).decode("utf-8", "replace")
-        check = services.guard().check(text, "output")
+        check = services.guard(self._request.user_id).check(text, "output").of_known_text()
         kept = check.event(self._clock.at(), "output", 0, len(text))
         events = [*self._in_order(checked, packed), kept]
         if check.verdict == "block":

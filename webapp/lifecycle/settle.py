@@ -134,15 +134,14 @@ def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
 
 
 def _post(request: Request, outcome: Outcome) -> LedgerEntry | None:
-    """Post the bill. None: there is nothing to pay, as no token was used or the answer failed, whatever the cause.
+    """Post the bill. None: there is nothing to pay, as no generation ended well, whatever the cause.
 
     The log may have the bill already: its ledger entry may have been lost with an earlier run's transaction.
     """
-    has_failed = outcome.finish_reason in (None, "error") and outcome.bill is None
-    if has_failed or not any(msgspec.structs.astuple(outcome.usage)):
+    if not any(msgspec.structs.astuple(outcome.billable)):
         return None
     is_batch = request.batch_id is not None
-    return post_bill(request.id, request.user_id, request.model, outcome.usage, is_batch, promise_to(request))
+    return post_bill(request.id, request.user_id, request.model, outcome.billable, is_batch, promise_to(request))
 
 
 def cost_of(entry: LedgerEntry | None) -> Cost:
@@ -183,6 +182,7 @@ def beginning(request: Request) -> RequestAccepted:
         params=msgspec.convert(request.params, SamplingParams),
         features=features_of(request.input),
         accepted_unix_us=request.accepted_unix_us,
+        batch_id=request.batch_id,
     )
 
 
@@ -197,7 +197,7 @@ def _terminal(outcome: Outcome, failure: Failure | None, clock: RequestClock) ->
 def record(request: Request, outcome: Outcome) -> None:
     """Set the outcome's figures in the row, without saving it."""
     request.output_text = _storable(outcome.text)
-    request.rounds = outcome.rounds
+    request.rounds = _storable_in(outcome.rounds)
     request.usage = msgspec.to_builtins(outcome.usage)
     request.is_cache_known = outcome.is_cache_known
     request.num_output_tokens = outcome.usage.output
@@ -237,6 +237,18 @@ def _parts(context: ContextAssembled) -> dict[str, Any]:
 def _storable(text: str) -> str:
     """The text without NULs, which PostgreSQL does not store."""
     return text.replace("\x00", "\ufffd")
+
+
+def _storable_in(value: Any) -> Any:
+    """The value with each text in it storable."""
+    match value:
+        case str():
+            return _storable(value)
+        case list():
+            return [_storable_in(each) for each in value]
+        case dict():
+            return {name: _storable_in(each) for name, each in value.items()}
+    return value
 
 
 def _status(outcome: Outcome) -> Any:

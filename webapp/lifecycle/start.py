@@ -100,6 +100,7 @@ def opening(
         received_at=arrival.received_unix_us - request.accepted_unix_us,
         replay_of=replay_of,
         sent=arrival.sent,
+        batch_id=request.batch_id,
     )
     checked = GatewayChecked(
         at=clock.at(),

@@ -21,6 +21,8 @@ _STOPPED_EARLY = Failure("gateway", "cancelled", "The request was stopped before
 _BEGIN_S = 2.0
 """Longest wait for a request that was admitted and whose log is about to begin. Its usual time is 20 ms."""
 _POLL_S = 0.02
+_TRIES = 5
+"""Most attempts that a stop follows: a round of calls takes two."""
 
 
 def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
@@ -28,21 +30,36 @@ def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
 
     Raises RedisError.
     """
+    for _ in range(_TRIES):
+        try:
+            return _stop(request, by)
+        except (Fenced, LogLost):
+            if not _has_new_attempt(request):
+                return False  # another process is ending it
+    return False
+
+
+def _has_new_attempt(request: Request) -> bool:
+    """True where the request goes on with another attempt, which the row then has."""
+    before = request.attempt
+    request.refresh_from_db(fields=["attempt", "finished_at"])
+    return not request.is_settled and request.attempt != before
+
+
+def _stop(request: Request, by: Literal["user", "operator"]) -> bool:
+    """Raises Fenced, LogLost, RedisError."""
     log, clock = services.event_log(), RequestClock(request.accepted_unix_us)
     frames = log.read(request.pk)
     events = [event for frame in frames for event in frame.events]
     if request.is_settled or any(isinstance(event, (RequestCancelled, *TERMINAL)) for event in events):
         return False
-    try:
-        log.cancel(request.pk)
-        if not frames:
-            end(request.pk, LOG_LOST)
-            return True
-        log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, end_of(frames))
-        if not is_computed(events):
-            end(request.pk, STOPPED_MEANWHILE if is_started(events) else _STOPPED_EARLY)
-    except (Fenced, LogLost):
-        return False  # another process is ending it
+    log.cancel(request.pk)
+    if not frames:
+        end(request.pk, LOG_LOST)
+        return True
+    log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, end_of(frames))
+    if not is_computed(events):
+        end(request.pk, STOPPED_MEANWHILE if is_started(events) else _STOPPED_EARLY)
     return True
 
 

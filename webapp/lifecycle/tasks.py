@@ -117,8 +117,8 @@ def _hand_on(request: Request, prepared: Prepared, before: Frame) -> None:
 
 
 @app.task(name="lifecycle.advance", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
-def advance_task(request_id: str, failure: dict[str, str] | None = None, attempt: int = 0) -> None:
-    """Carry on a request whose generation is over. failure: why the attempt failed."""
+def advance_task(request_id: str, failure: dict[str, str] | None = None, attempt: int | None = None) -> None:
+    """Carry on a request whose generation is over. failure: why the attempt failed. attempt: as in `report`."""
     report(request_id, msgspec.convert(failure, Failure) if failure else None, attempt)
 
 

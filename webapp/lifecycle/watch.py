@@ -31,11 +31,13 @@ from inference.protocol.events import (
 from inference.protocol.failures import LOG_LOST, Failure
 from inference.protocol.generations import latest
 from webapp.accounts import sign_ins
+from webapp.attachments.store import clear_unsent
 from webapp.lifecycle.advance import advance
 from webapp.lifecycle.settle import end
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.queues import drop_lost_queues
+from webapp.requests.rounds import undecided
 from webapp.requests.workers import is_alive
 from webapp.traces.library import retention, sharing
 
@@ -76,13 +78,14 @@ def keep_watch() -> None:
 
 
 def keep_up() -> int:
-    """Delete ended sign-ins, expired links, and traces older than their user's rule.
+    """Delete ended sign-ins, expired links, files of no message, and traces older than their user's rule.
 
     Return the number of traces, 0 when done.
     """
     now = timezone.now()
     sign_ins.clear_expired(now)
     sharing.clear_expired(now)
+    clear_unsent(now)
     if num_deleted := retention.enforce(now):
         logger.info("deleted %d traces that are older than their user keeps them", num_deleted)
     return num_deleted
@@ -166,6 +169,10 @@ def _put_back(request: Request) -> None:
 def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
     """The failure of an unsettled request; None while it may still end well. events: those of its last generation."""
     environment = settings.ENVIRONMENT
+    if undecided(events):  # it has a time limit of its own
+        return None
+    if any(isinstance(event, GenerationFinished) for event in events):
+        return None if silent_s < environment.queue_timeout_s else _not_called(silent_s)
     bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted)
     last = next((event for event in reversed(events) if isinstance(event, bounds)), None)
     if isinstance(last, GenerationStarted | GenerationResumed):
@@ -183,6 +190,12 @@ def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
         message = f"The inference worker was lost, and no other took over within {silent_s:.0f} s. Send it again."
         return Failure("generation", "worker_lost", message)
     message = f"No inference worker took this request within {silent_s:.0f} s. Start one, or wait, then send it again."
+    return Failure("generation", "no_worker", message)
+
+
+def _not_called(silent_s: float) -> Failure:
+    """The failure of a request whose last generation is over, and which no lifecycle worker carries on."""
+    message = f"No process ran the answer's tools, or went on with it, within {silent_s:.0f} s. Send it again."
     return Failure("generation", "no_worker", message)
 
 

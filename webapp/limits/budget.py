@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from django.db.models import QuerySet, Sum, Value
 from django.utils import timezone
 
 from inference.protocol.events import Limit
+from webapp.accounts.roles import workers_of
 from webapp.billing.bill import Promise, promise_at
 from webapp.billing.book import PriceSet
-from webapp.limits.models import Reservation
-from webapp.limits.refusal import budget_used_up
+from webapp.limits.models import Hold, Reservation
+from webapp.limits.refusal import Work, budget_used_up
 from webapp.limits.scopes import Scope, Subject
 from webapp.limits.used import uses_since
 from webapp.requests.models import Request
 
+Row = TypeVar("Row", Reservation, Hold)
 Period = Literal["daily_budget", "monthly_budget"]
 _RETRY_AFTER_S = 5
 """Open requests end within seconds, and most cost less than they reserve."""
@@ -37,7 +39,7 @@ class Budget:
     limit: int
     spent: int
     reserved: int
-    """By open requests."""
+    """By open requests, and by work that is computed at once."""
     currency: str
     ends_at: datetime
 
@@ -45,7 +47,7 @@ class Budget:
     def remaining(self) -> int:
         return max(0, self.limit - self.spent - self.reserved)
 
-    def check(self, nano: int) -> None:
+    def check(self, nano: int, work: Work) -> None:
         """Raises Refused unless so much fits."""
         if nano <= self.remaining:
             return
@@ -54,7 +56,7 @@ class Budget:
             wait_s = 0
         elif nano <= self.limit - self.spent:
             wait_s = _RETRY_AFTER_S
-        raise budget_used_up(self.limit_before(0, 0), nano, wait_s)
+        raise budget_used_up(self.limit_before(0, 0), nano, wait_s, work)
 
     def limit_before(self, before: int, nano: int) -> Limit:
         """The state for a request that begins after others of the same send took so much."""
@@ -89,7 +91,8 @@ def budgets_of(scopes: Sequence[Scope], currency: str) -> list[Budget]:
 
 def promise_to(request: Request) -> Promise:
     """The prices at which a request was reserved; without a reservation, those of the day of its acceptance."""
-    found = Reservation.objects.filter(request=request).exclude(price_version="").first()
+    kept = Reservation.objects.filter(request_id=request.pk).exclude(price_version="").first()
+    found = kept or Hold.objects.filter(pk=request.pk).first()
     if found is None:
         return promise_at(request.model, request.accepted_unix_us)
     return Promise(PriceSet(found.unit_nano, found.currency, found.price_version) if found.unit_nano else None)
@@ -98,14 +101,17 @@ def promise_to(request: Request) -> Promise:
 def release(request_id: str) -> None:
     """End a request's reservation, in the transaction that posts its bill."""
     Reservation.objects.filter(request_id=request_id).delete()
+    Hold.objects.filter(pk=request_id).delete()
 
 
 def _budget(scope: Scope, name: Period, start: datetime, end: datetime, currency: str) -> Budget:
     spent = _total(uses_since(scope, start).filter(currency=currency), "spent", "cost_nano")
     reserved = _total(_reserved(scope).filter(currency=currency), "reserved", "nano")
-    found = dict(spent.union(reserved, all=True))
+    held = _total(_held(scope).filter(currency=currency), "held", "nano")
+    found = dict(spent.union(reserved, held, all=True))
     limit = getattr(scope.amounts, f"{name}_nano")
-    return Budget(scope.kind, name, limit, found.get("spent", 0), found.get("reserved", 0), currency, end)
+    taken = found.get("reserved", 0) + found.get("held", 0)
+    return Budget(scope.kind, name, limit, found.get("spent", 0), taken, currency, end)
 
 
 def _total(rows: QuerySet[Any], name: str, column: str) -> QuerySet[Any]:
@@ -117,11 +123,19 @@ def _total(rows: QuerySet[Any], name: str, column: str) -> QuerySet[Any]:
 
 def _reserved(scope: Scope) -> QuerySet[Reservation]:
     """Reservations of all open requests, also of those that were accepted before the period began."""
-    rows = Reservation.objects.filter(request__finished_at=None)
+    return _within(scope, Reservation.objects.filter(request__finished_at=None), "request__")
+
+
+def _held(scope: Scope) -> QuerySet[Hold]:
+    return _within(scope, Hold.objects.filter(ends_at__gt=timezone.now()), "")
+
+
+def _within(scope: Scope, rows: QuerySet[Row], to: str) -> QuerySet[Row]:
+    """Rows of a scope. to: the way from a row to what has user, key and model."""
     if scope.key_id is not None:
-        return rows.filter(request__key_id=scope.key_id)
+        return rows.filter(**{f"{to}key_id": scope.key_id})
     if scope.model:
-        rows = rows.filter(request__model=scope.model)
+        rows = rows.filter(**{f"{to}model": scope.model})
     if scope.user_id:
-        rows = rows.filter(request__user_id=scope.user_id)
-    return rows.filter(request__user__groups=scope.group_id) if scope.group_id else rows
+        rows = rows.filter(**{f"{to}user_id": scope.user_id})
+    return rows.filter(**{f"{to}user__in": workers_of(scope.group_id)}) if scope.group_id else rows

@@ -13,6 +13,7 @@ from inference.protocol.request import SamplingParams, Usage
 from webapp.billing.bill import prices_in_force
 from webapp.billing.book import PriceSet
 from webapp.limits.rates import Bucket, Kind
+from webapp.limits.refusal import Work
 from webapp.requests import services
 from webapp.requests.input import ForkInput, SavedInput, features_of
 from webapp.requests.models import Request
@@ -37,6 +38,7 @@ class Charge:
     most_output: int
     is_batch: bool = False
     """The request answers a line of a batch, at a lower price."""
+    work: Work = "answers"
 
     def amount(self, bucket: Bucket, num_requests: int) -> int:
         """What the request takes from a bucket. Output that no bucket holds is reserved as far as it fits."""
@@ -95,6 +97,8 @@ def _charge_of(request: Request, params: SamplingParams, window: int | None) -> 
     num_messages = len(source.messages)
     estimate = num_bytes // _BYTES_PER_TOKEN + _MESSAGE_TOKENS // 2 * num_messages + 1
     most = num_bytes + _TEMPLATE_TOKENS + _MESSAGE_TOKENS * num_messages
+    if window is not None and request.forked_from is not None and request.forked_from.rounds:
+        most = window  # its prompt has the results of its parent's tools
     is_batch = request.batch_id is not None
     if tools_of(features_of(source)):  # each round reads its whole prompt
         most = MAX_ROUNDS * (most + params.max_tokens if window is None else window)

@@ -2,7 +2,7 @@
 
 A user's own rule decides. Where it does not say, the most generous rule of the user's groups decides: membership
 grants, as it does for permissions. Then the site's rule decides, and at last the product's default. A stop in any of
-these rules holds.
+these rules holds, also that of a group which the user only views.
 """
 
 from __future__ import annotations
@@ -57,10 +57,17 @@ class Effective:
     """None: the user may send."""
     sources: dict[str, Source]
     """Per name the kind of rule that decided."""
+    views_only: bool = False
+    """The user is a viewer in each of the own groups, and begins no work."""
 
 
-def effective(own: Values, groups: Sequence[Values], site: Values, max_open: int) -> Effective:
-    """Join the rules. max_open: the product's own limit of open requests."""
+def effective(
+    own: Values, groups: Sequence[Values], site: Values, max_open: int, viewed: Sequence[Values] = ()
+) -> Effective:
+    """Join the rules. max_open: the product's own limit of open requests.
+
+    viewed: rules of groups that the user only views. A stop in one of them holds, and nothing else.
+    """
     product = Values(max_open=max_open, may_share=True, may_probe=True, may_rerun=True)
     group = Values(**{name: _most([getattr(each, name) for each in groups]) for name in (*AMOUNTS, *FLAGS)})
     levels: list[tuple[Source, Values]] = [("user", own), ("group", group), ("site", site), ("product", product)]
@@ -69,7 +76,7 @@ def effective(own: Values, groups: Sequence[Values], site: Values, max_open: int
     for name in (*AMOUNTS, *FLAGS):
         said = [(source, getattr(level, name)) for source, level in levels if getattr(level, name) is not None]
         sources[name], found[name] = said[0] if said else ("product", None)
-    stops = [each.stop_reason for each in (own, *groups, site) if each.stop_reason is not None]
+    stops = [each.stop_reason for each in (own, *groups, *viewed, site) if each.stop_reason is not None]
     return Effective(**found, stop_reason=stops[0] if stops else None, sources=sources)
 
 

@@ -81,24 +81,29 @@ class Rule(_Amounts):
 class SharedRule(_Amounts):
     """Amounts that requests take from together: all of a key, of a model, of a group's members, or of the site.
 
-    With a model and a user it bounds that user's requests to the model.
+    With a model and a user it bounds that user's requests to the model. Owners of a group have a rule beside the
+    operators' own; both hold.
     """
 
     subject = models.CharField(max_length=160, unique=True)
-    """`model:<id>`, `model:<id> user:<id>`, `group:<id>`, `key:<prefix>` or `site`: its buckets' name."""
+    """`model:<id>`, `model:<id> user:<id>`, `group:<id>`, `group:<id> owners`, `key:<prefix>` or `site`.
+
+    Its buckets have this name.
+    """
     model = models.CharField(max_length=128, blank=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
+    is_of_owners = models.BooleanField(default=False)
+    """The group's owners set it, not the operators."""
     key = models.OneToOneField(ApiKey, null=True, on_delete=models.CASCADE, related_name="limits_rule")
 
     def __str__(self) -> str:
         return self.subject
 
 
-class Reservation(models.Model):
-    """The most that an open request may cost. It counts until its request is settled, and goes with it."""
+class _Reserved(models.Model):
+    """A part of budgets, with the prices by which the bill is made."""
 
-    request = models.OneToOneField(Request, primary_key=True, on_delete=models.CASCADE, related_name="+")
     nano = models.PositiveBigIntegerField()
     currency = models.CharField(max_length=3, blank=True)
     """Empty: the model has no prices."""
@@ -106,6 +111,29 @@ class Reservation(models.Model):
     """Of the prices by which the bill is made; empty: the request began before this was kept."""
     unit_nano = models.JSONField(default=dict)
     """The price of each kind of token; empty: the model has none."""
+
+    class Meta:
+        abstract = True
+
+
+class Reservation(_Reserved):
+    """The most that an open request may cost. It counts until its request is settled, and goes with it."""
+
+    request = models.OneToOneField(Request, primary_key=True, on_delete=models.CASCADE, related_name="+")
+
+    def __str__(self) -> str:
+        return self.request_id
+
+
+class Hold(_Reserved):
+    """The cost of work that a process computes at once: its request has no row before its end."""
+
+    request_id = models.CharField(primary_key=True, max_length=32)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
+    model = models.CharField(max_length=128)
+    ends_at = models.DateTimeField()
+    """It counts no longer: the process that held it has died."""
 
     def __str__(self) -> str:
         return self.request_id

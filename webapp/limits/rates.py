@@ -19,8 +19,6 @@ from webapp.limits.rate_scripts import CORRECT, PER_UNIT, TAKE
 
 Kind = Literal["requests", "input_tokens", "output_tokens"]
 KINDS: tuple[Kind, ...] = ("requests", "input_tokens", "output_tokens")
-MAX_PER_MINUTE = 1_000_000_000
-"""Debts of so much stay whole numbers in Lua."""
 _TAG = f"{PREFIX}{{limits}}"
 """One request takes from buckets of several subjects in one step, so a Cluster has all of them in one slot."""
 _KEPT_MS = 3_600_000
@@ -32,7 +30,7 @@ class Bucket:
     """One rate of one subject."""
 
     subject: str
-    """`user:5`, `group:2`, `model:<id>`, `model:<id> user:5`, `key:<prefix>` or `site`."""
+    """`user:5`, `group:2`, `group:2 owners`, `model:<id>`, `model:<id> user:5`, `key:<prefix>` or `site`."""
     kind: Kind
     limit: int
     """Units a minute, and the most that it holds."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Literal, Self
 
 from inference.protocol.events import Limit
 from webapp.limits.rates import Level
 
+Work = Literal["answers", "embeddings"]
+"""The kind of result that a request asks for."""
 _PASSING_S = 60
 """Rates are of a minute."""
 
@@ -56,6 +58,11 @@ def sending_stopped(reason: str) -> Refused:
     return Refused("sending_stopped", f"An operator has stopped your sending{because}. Ask the operator to undo it.")
 
 
+def views_only() -> Refused:
+    why = "You are a viewer in each of your groups, and a viewer begins no work."
+    return Refused("views_only", f"{why} Ask an owner of a group to make you a member.")
+
+
 _OWNERS = {
     "user": "your limit",
     "key": "the limit of your key",
@@ -66,41 +73,45 @@ _OWNERS = {
 _UNITS = {"requests": "request", "input_tokens": "input token", "output_tokens": "output token"}
 
 
-def too_fast(levels: Sequence[Level], totals: Sequence[int], limits: Sequence[Limit]) -> Refused:
+_SHORTER = {"answers": "Send a shorter conversation, or ask for fewer answers.", "embeddings": "Send shorter texts."}
+_CHEAPER = {"answers": "shorter or fewer answers", "embeddings": "embeddings of fewer or shorter texts"}
+
+
+def too_fast(levels: Sequence[Level], totals: Sequence[int], limits: Sequence[Limit], work: Work) -> Refused:
     """The refusal by the rate that needs the longest wait, or that never lets so much through."""
     waits = [level.wait_ms(total) for level, total in zip(levels, totals, strict=True)]
     never = [at for at, wait in enumerate(waits) if wait is None]
     at = never[0] if never else max(range(len(waits)), key=lambda each: waits[each] or 0)
-    refused = _too_fast(limits[at], totals[at], waits[at])
+    refused = _too_fast(limits[at], totals[at], waits[at], work)
     refused.limits = tuple(limits)
     return refused.due_to(limits[at], totals[at])
 
 
-def _too_fast(limit: Limit, total: int, wait_ms: int | None) -> Refused:
+def _too_fast(limit: Limit, total: int, wait_ms: int | None, work: Work) -> Refused:
     """wait_ms: None where waiting does not help."""
     owner, kind = _OWNERS[limit.subject], limit.name
     rate = f"{limit.limit:,} {_UNITS[kind]}{'' if limit.limit == 1 else 's'} a minute"
     if wait_ms is None:
-        asked = f"{total:,} answers" if kind == "requests" else f"some {total:,} {_UNITS[kind]}s"
-        advice = "Ask for fewer." if kind == "requests" else "Send a shorter conversation, or ask for fewer answers."
+        asked = f"{total:,} {work}" if kind == "requests" else f"some {total:,} {_UNITS[kind]}s"
+        advice = "Ask for fewer." if kind == "requests" else _SHORTER[work]
         return Refused("rate_limited", f"You asked for {asked}; {owner} is {rate}. {advice}", limit=kind)
     wait_s = max(1, -(-wait_ms // 1000))
     return Refused("rate_limited", f"You have reached {owner} of {rate}. Try again in {wait_s} s.", wait_s, kind)
 
 
-def budget_used_up(budget: Limit, nano: int, wait_s: int) -> Refused:
+def budget_used_up(budget: Limit, nano: int, wait_s: int, work: Work) -> Refused:
     """nano: the highest cost of what is asked for."""
     limit, remaining, asked = (_money(each, budget.currency) for each in (budget.limit, budget.remaining, nano))
     named = "daily budget" if budget.name == "daily_budget" else "monthly budget"
     owner = _OWNERS[budget.subject].replace("limit", named)
     left = f"{remaining} of {owner} of {limit} is left, and this may cost up to {asked}."
     if not wait_s:
-        advice = "Ask for shorter or fewer answers."
+        advice = f"Ask for {_CHEAPER[work]}."
     elif wait_s < 60:
-        advice = f"Open requests reserve a part. Try again in {wait_s} s, or ask for shorter answers."
+        advice = f"Open requests reserve a part. Try again in {wait_s} s, or ask for {_CHEAPER[work]}."
     else:
         period = "day" if budget.name == "daily_budget" else "month"
-        advice = f"Ask for shorter answers, or try again in {_time(wait_s)}, when a new {period} begins."
+        advice = f"Ask for {_CHEAPER[work]}, or try again in {_time(wait_s)}, when a new {period} begins."
     refused = Refused("budget_used_up", f"{left[0].upper()}{left[1:]} {advice}", wait_s, budget.name)
     return refused.due_to(budget, nano)
 

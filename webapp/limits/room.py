@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.utils import timezone
 
 from inference.protocol.events import Limit
+from webapp.accounts.roles import workers_of
 from webapp.billing.bill import UNPRICED
 from webapp.billing.book import PriceSet
 from webapp.limits.budget import Budget, budgets_of
 from webapp.limits.charge import Charge, prices_now
 from webapp.limits.effective import Effective
-from webapp.limits.models import Reservation
-from webapp.limits.refusal import forms_too_complex, sending_stopped
-from webapp.limits.rules import effective_of
+from webapp.limits.models import Hold, Reservation
+from webapp.limits.refusal import forms_too_complex
+from webapp.limits.rules import effective_of, refusal_of
 from webapp.limits.scopes import Scope, scopes_of
 from webapp.limits.shared import shared_rules
 from webapp.limits.used import DayTokens, tokens_today
@@ -30,6 +32,8 @@ from webapp.usage.models import UsageRecord
 MAX_TOO_COMPLEX = 10
 """Answers of a user that may fail in the time below as their form was too complex. Such answers cost nothing."""
 TOO_COMPLEX_TIME = timedelta(minutes=10)
+HELD = timedelta(minutes=10)
+"""Time after which held work counts as lost with its process: longer than all that may wait there."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,8 @@ class Room:
 
     def check(self) -> None:
         """Raises Refused where the user may send nothing now."""
-        if self.effective.stop_reason is not None:
-            raise sending_stopped(self.effective.stop_reason)
+        if (refused := refusal_of(self.effective)) is not None:
+            raise refused
         for day in self.days:
             day.check()
         if self.forms_wait_s:
@@ -74,19 +78,19 @@ class Room:
     def check_budgets(self, charges: Sequence[Charge]) -> None:
         """Raises Refused unless the highest cost of all fits every budget."""
         for budget in self.budgets:
-            budget.check(sum(self.nanos(charges)))
+            budget.check(sum(self.nanos(charges)), charges[0].work)
 
     def check_whole_budgets(self, charge: Charge) -> None:
         """Raises Refused where the highest cost is more than a budget of which nothing is spent."""
         (nano,) = self.nanos([charge])
         for budget in self.budgets:
             if nano > budget.limit:
-                budget.check(nano)
+                budget.check(nano, charge.work)
 
     def num_free(self, charges: Sequence[Charge]) -> int:
         """Return how many of these, from the first on, fit."""
         is_used_up = any(day.remaining == 0 for day in self.days)
-        if self.effective.stop_reason is not None or is_used_up or self.forms_wait_s:
+        if refusal_of(self.effective) is not None or is_used_up or self.forms_wait_s:
             return 0
         most = min([len(charges), *(each.num_free for each in self.places)])
         left = min((budget.remaining for budget in self.budgets), default=None)
@@ -103,8 +107,13 @@ class Room:
         return [*days, *(budget.limit_before(sum(nanos[:at]), nanos[at]) for budget in self.budgets)]
 
 
-def room_of(user_id: int, model: str, key_id: int | None, is_locked: bool = False) -> Room:
-    """Read the state of the limits. is_locked: lock the shared rules whose amounts the database counts."""
+def room_of(
+    user_id: int, model: str, key_id: int | None, is_locked: bool = False, *, is_of_batch: bool = False
+) -> Room:
+    """Read the state of the limits. is_locked: lock the shared rules whose amounts the database counts.
+
+    is_of_batch: for requests of a batch. These and a user's own take no places from each other.
+    """
     effective = effective_of(user_id)
     rules = shared_rules(user_id, model, key_id)
     scopes = scopes_of(user_id, effective, list(rules.select_for_update(no_key=True) if is_locked else rules))
@@ -113,7 +122,9 @@ def room_of(user_id: int, model: str, key_id: int | None, is_locked: bool = Fals
     return Room(
         effective=effective,
         places=[
-            Places(scope, most, _num_open(scope)) for scope in scopes if (most := scope.amounts.max_open) is not None
+            Places(scope, most, _num_open(scope, is_of_batch))
+            for scope in scopes
+            if (most := scope.amounts.max_open) is not None
         ],
         budgets=[] if prices is None else budgets_of(scopes, prices.currency),
         prices=prices,
@@ -126,21 +137,43 @@ def room_of(user_id: int, model: str, key_id: int | None, is_locked: bool = Fals
 def reserve(requests: Sequence[Request], charges: Sequence[Charge], room: Room) -> None:
     """Reserve each request's highest cost with its prices, in the transaction that saves the request."""
     if room.has_budget:
-        prices = room.prices or PriceSet({}, "", UNPRICED)
-        fields = {"currency": prices.currency, "price_version": prices.version, "unit_nano": dict(prices.unit_nano)}
         rows = zip(requests, room.nanos(charges), strict=True)
+        fields = _kept(room)
         Reservation.objects.bulk_create(Reservation(request=each, nano=nano, **fields) for each, nano in rows)
 
 
-def _num_open(scope: Scope) -> int:
-    rows = Request.objects.filter(finished_at=None)
+def hold(request: Request, charge: Charge, room: Room) -> None:
+    """Reserve the cost of work that this process computes at once, with its prices. Other such work that died ends."""
+    if not room.has_budget:
+        return
+    now = timezone.now()
+    Hold.objects.filter(user_id=request.user_id, ends_at__lt=now).delete()
+    Hold.objects.create(
+        request_id=request.pk,
+        user_id=request.user_id,
+        key_id=request.key_id,
+        model=request.model,
+        nano=room.nanos([charge])[0],
+        ends_at=now + HELD,
+        **_kept(room),
+    )
+
+
+def _kept(room: Room) -> dict[str, Any]:
+    """The prices, as a reservation keeps them."""
+    prices = room.prices or PriceSet({}, "", UNPRICED)
+    return {"currency": prices.currency, "price_version": prices.version, "unit_nano": dict(prices.unit_nano)}
+
+
+def _num_open(scope: Scope, is_of_batch: bool) -> int:
+    rows = Request.objects.filter(finished_at=None, batch_id__isnull=not is_of_batch)
     if scope.key_id is not None:
         return rows.filter(key_id=scope.key_id).count()
     if scope.model:
         rows = rows.filter(model=scope.model)
     if scope.user_id:
         rows = rows.filter(user_id=scope.user_id)
-    return (rows.filter(user__groups=scope.group_id) if scope.group_id else rows).count()
+    return (rows.filter(user__in=workers_of(scope.group_id)) if scope.group_id else rows).count()
 
 
 def _forms_wait_s(user_id: int) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Q
 
+from webapp.accounts.models import Role
+from webapp.accounts.roles import is_views_only, roles_of
 from webapp.limits.effective import Effective, Values, effective
 from webapp.limits.models import AMOUNTS, FLAGS, Rule
-from webapp.limits.refusal import sending_stopped, switched_off
+from webapp.limits.refusal import Refused, sending_stopped, switched_off, views_only
 from webapp.requests.models import MAX_IN_FLIGHT
 
 Subject = User | Group | None
@@ -19,11 +22,15 @@ Subject = User | Group | None
 
 def effective_of(user_id: int) -> Effective:
     """The limits and flags in force for a user."""
-    concerns = Q(user_id=user_id) | Q(group__user=user_id) | Q(is_site=True)
-    rules = list(Rule.objects.filter(concerns).distinct())
+    roles = roles_of(user_id)
+    concerns = Q(user_id=user_id) | Q(group__in=list(roles)) | Q(is_site=True)
+    rules = list(Rule.objects.filter(concerns))
     own = next((values_of(rule) for rule in rules if rule.user_id), Values())
     site = next((values_of(rule) for rule in rules if rule.is_site), Values())
-    return effective(own, [values_of(rule) for rule in rules if rule.group_id], site, MAX_IN_FLIGHT)
+    of_groups = {rule.group_id: values_of(rule) for rule in rules if rule.group_id}
+    viewed = [of_groups.pop(pk) for pk, role in roles.items() if role is Role.VIEWER and pk in of_groups]
+    found = effective(own, list(of_groups.values()), site, MAX_IN_FLIGHT, viewed)
+    return replace(found, views_only=set(roles.values()) == {Role.VIEWER})
 
 
 def check_flag(user_id: int, flag: str) -> None:
@@ -33,9 +40,22 @@ def check_flag(user_id: int, flag: str) -> None:
 
 
 def check_sending(user_id: int) -> None:
-    """Raises Refused where the user's sending is stopped."""
-    if (reason := effective_of(user_id).stop_reason) is not None:
-        raise sending_stopped(reason)
+    """Raises Refused where the user's sending is stopped, or the user only views."""
+    if (refused := refusal_of(effective_of(user_id))) is not None:
+        raise refused
+
+
+def check_working(user_id: int) -> None:
+    """Raises Refused where the user is a viewer in each of the own groups."""
+    if is_views_only(user_id):
+        raise views_only()
+
+
+def refusal_of(found: Effective) -> Refused | None:
+    """Why the user may begin no work at all. None: limits alone decide."""
+    if found.views_only:
+        return views_only()
+    return None if found.stop_reason is None else sending_stopped(found.stop_reason)
 
 
 def rule_of(subject: Subject) -> Rule:

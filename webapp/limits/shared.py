@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import Group, User
-from django.db.models import Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 
+from webapp.accounts.roles import groups_worked_for
 from webapp.audit.log import record
 from webapp.keys.models import ApiKey
 from webapp.limits.models import SharedRule
@@ -22,11 +23,13 @@ class SharedBy:
     user: User | None = None
     group: Group | None = None
     key: ApiKey | None = None
+    is_of_owners: bool = False
+    """The group's owners set the rule, not the operators."""
 
     @property
     def subject(self) -> str:
         if self.group is not None:
-            return f"group:{self.group.pk}"
+            return f"group:{self.group.pk}{' owners' if self.is_of_owners else ''}"
         if self.key is not None:
             return self.key.principal
         of_user = f" user:{self.user.pk}" if self.user is not None else ""
@@ -37,14 +40,15 @@ def shared_rules(user_id: int, model: str, key_id: int | None) -> QuerySet[Share
     """Rules that concern a user's request to a model, in the order in which they are locked. key_id: its key."""
     by_model = Q(model="") | Q(model=model)
     by_user = Q(user=None) | Q(user_id=user_id)
-    by_group = Q(group=None) | Q(group__in=Group.objects.filter(user=user_id))
+    by_group = Q(group=None) | Q(group__in=groups_worked_for(user_id))
     return SharedRule.objects.filter(by_model, by_user, by_group, Q(key=None) | Q(key_id=key_id)).order_by("pk")
 
 
 def shared_budget(group_id: int) -> int | None:
-    """The budget of a month that a group's members share. None: there is none."""
-    rule = SharedRule.objects.filter(group_id=group_id).first()
-    return None if rule is None else rule.monthly_budget_nano
+    """The budget of a month that a group's members share: the operators', or a lower one of its owners."""
+    found = SharedRule.objects.filter(group_id=group_id).aggregate(least=Min("monthly_budget_nano"))
+    least: int | None = found["least"]
+    return least
 
 
 def change_shared(shared_by: SharedBy, amounts: Mapping[str, int | None]) -> tuple[SharedRule, dict[str, Any]]:

@@ -34,7 +34,7 @@ class _Rate:
 def take_rates(requests: Sequence[Request], charges: Sequence[Charge]) -> list[list[Limit]]:
     """Take all requests' shares, or none; return the state of each rate before each request.
 
-    All are of one user, one key and one model. Raises Refused, RedisError.
+    All are of one user, one key, one model and one kind of work. Raises Refused, RedisError.
     """
     found = _rates_of(requests[0].user_id, requests[0].model, requests[0].key_id)
     amounts = [[charge.amount(rate.bucket, len(charges)) for rate in found] for charge in charges]
@@ -43,7 +43,8 @@ def take_rates(requests: Sequence[Request], charges: Sequence[Charge]) -> list[l
     )
     totals = [sum(column) for column in zip(*amounts, strict=True)]
     if not taking.is_taken:
-        raise too_fast(taking.levels, totals, list(map(_limit, found, taking.levels, [0] * len(found))))
+        limits = list(map(_limit, found, taking.levels, [0] * len(found)))
+        raise too_fast(taking.levels, totals, limits, charges[0].work)
     return _before_each(found, taking.levels, amounts)
 
 

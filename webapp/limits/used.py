@@ -10,6 +10,7 @@ from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from inference.protocol.events import Limit
+from webapp.accounts.roles import workers_of
 from webapp.billing.bill import KINDS
 from webapp.limits.refusal import day_used_up
 from webapp.limits.scopes import Scope, Subject
@@ -59,7 +60,7 @@ def uses_since(scope: Scope, start: datetime) -> QuerySet[Any]:
     sums = UserSum.objects.filter(span="day", start__gte=start)
     if scope.user_id:
         return sums.filter(user_id=scope.user_id)
-    return sums.filter(user__groups=scope.group_id) if scope.group_id else sums
+    return sums.filter(user__in=workers_of(scope.group_id)) if scope.group_id else sums
 
 
 def tokens_today(scope: Scope) -> DayTokens | None:

@@ -41,6 +41,8 @@ def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position
     if started.server is not None or started.architecture is None or started.quantization is None:
         who = started.server or "A server elsewhere"
         raise CannotProbe("no_weights", f"{who} made these tokens; this server does not have its weights.")
+    if any(isinstance(event, TokenSampled) and event.is_withheld for event in found):
+        raise CannotProbe("no_ids", "The safety policy rewrote part of the answer, so its tokens are not all recorded.")
     answer = {event.position: event.id for event in found if isinstance(event, TokenSampled)}
     kept = next((event.ids for event in found if isinstance(event, GenerationForked)), ())
     ids = [*prompt.ids, *kept, *(answer[place] for place in sorted(answer))]

@@ -36,9 +36,15 @@ def record(name: str, requests: Sequence[Request]) -> None:
     Turn.objects.bulk_create(Turn(request=request, recording=recording) for request in requests)
 
 
-def _made(user_id: int, name: str) -> Recording:
-    if Recording.objects.filter(user_id=user_id).count() >= MAX_RECORDINGS:
+def check_recordings(name: str, user_id: int) -> None:
+    """Raises TooManyRecordings where the recording of this name is new and one too many."""
+    own = Recording.objects.filter(user_id=user_id)
+    if own.count() >= MAX_RECORDINGS and not own.filter(name=name).exists():
         raise TooManyRecordings
+
+
+def _made(user_id: int, name: str) -> Recording:
+    check_recordings(name, user_id)
     return Recording.objects.get_or_create(user_id=user_id, name=name)[0]
 
 

@@ -7,8 +7,15 @@ from typing import Any
 import msgspec
 from django.db import models
 
-from inference.protocol.events import ContextAssembled, GenerationForked, PromptTokenized
-from webapp.context.assemble import SourceMessage
+from inference.protocol.events import (
+    AttachmentSelected,
+    ContextAssembled,
+    Dropped,
+    GenerationForked,
+    MemoryRecalled,
+    PromptTokenized,
+)
+from webapp.context.assemble import OnFull, SourceMessage
 
 Messages = tuple[SourceMessage, ...]
 
@@ -33,6 +40,14 @@ class MessagesInput(msgspec.Struct, frozen=True, tag_field="kind", tag="messages
     """The client's own word for requests that begin alike, so that one worker gets them."""
     features: tuple[str, ...] = ()
     """Feature flags of the request, such as `tool:calculator`."""
+    recalled: MemoryRecalled | None = None
+    """The memories that the messages have; None: memory was off, or there was none."""
+    selected: AttachmentSelected | None = None
+    """The parts of attached files among the messages; None: there is no file."""
+    is_keeping: bool = False
+    """The conversation leaves out no turn: a prompt that does not fit is refused."""
+    summarised: tuple[Dropped, ...] = ()
+    """The messages in whose place the summary stands."""
 
 
 class ForkInput(msgspec.Struct, frozen=True, tag_field="kind", tag="fork"):
@@ -69,6 +84,13 @@ class PlainInput(msgspec.Struct, frozen=True, tag_field="kind", tag="plain"):
 RequestInput = NoInput | MessagesInput | ForkInput | SavedInput | PlainInput
 
 
+def on_full(source: MessagesInput) -> OnFull:
+    """What becomes of a prompt that leaves too little for the answer."""
+    if source.is_given:
+        return "drop" if source.may_drop else "fill"
+    return "keep" if source.is_keeping else "drop"
+
+
 def cache_hint(source: RequestInput) -> str:
     """The client's word for requests that begin alike; empty: it gave none."""
     return source.cache_hint if isinstance(source, MessagesInput) else ""
@@ -102,7 +124,25 @@ class InputField(models.JSONField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         found = super().from_db_value(value, expression, connection)
         is_column = self._struct is not None and isinstance(found, dict)
-        return msgspec.convert(found, self._struct) if is_column else found
+        return msgspec.convert(_typed(found), self._struct) if is_column else found
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value)
+
+
+def _typed(found: dict[str, Any]) -> dict[str, Any]:
+    """A saved input whose messages all have a kind. Rows of before may lack it: their prompt was typed by place."""
+    messages = found.get("messages", ())
+    if all(each.get("kind") for each in messages):
+        return found
+    heads = [at for at, each in enumerate(messages) if not each.get("is_continued")]
+    new = heads[-1] if heads else 0
+    return found | {"messages": [each | {"kind": _kind_of(each, at >= new)} for at, each in enumerate(messages)]}
+
+
+def _kind_of(message: dict[str, Any], is_new: bool) -> str:
+    if message.get("kind"):
+        return str(message["kind"])
+    if message["role"] == "system":
+        return "system"
+    return "user" if is_new else "history"

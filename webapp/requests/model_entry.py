@@ -25,7 +25,7 @@ _BUNDLED = ModelEntry(
     # Measured with benchmarks/repetition.py.
     default_params=SamplingParams(
         temperature=0.25,
-        top_p=1,
+        top_p=1.0,
         min_p=0.05,
         frequency_penalty=0.6,
         presence_penalty=0.4,

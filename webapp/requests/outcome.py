@@ -82,6 +82,13 @@ class Outcome:
     is_terminal: bool
 
     @property
+    def billable(self) -> Usage:
+        """The usage that is paid for. A request that fails pays for its generations that ended well."""
+        if self.finish_reason not in (None, "error"):
+            return self.usage
+        return total(each.usage for each in self.generations if each.finish_reason not in (None, "error"))
+
+    @property
     def safety_verdict(self) -> str | None:
         """The worst verdict of all layers; None: nothing was checked."""
         return max(self.safety_layers.values(), key=VERDICTS.index, default=None)

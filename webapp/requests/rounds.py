@@ -2,35 +2,42 @@
 
 One round is one generation. An answer whose text has calls of the server's tools is not over: the calls are run, and
 the model is asked again with their results. An API client's own tools are called by the client, so its request is over.
+A call of a tool that changes something is asked about first. It waits for the user's decision, and holds nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from inference.protocol import tool_calls
 from inference.protocol.events import (
     AnyEvent,
-    GenerationEvent,
     GenerationFinished,
     RequestAccepted,
     RequestCancelled,
     TextReleased,
+    ToolApprovalAsked,
+    ToolApproved,
+    ToolDeclined,
     ToolFinished,
     first,
 )
-from inference.protocol.generations import last_number, latest
+from inference.protocol.generations import by_number, last_number, latest
 
 MAX_ROUNDS = 6
 """Generations of one request. The last one is offered no tool, so that it answers."""
 MAX_CALLS = 8
 """Calls of one round that are run; the model reads of the others that they were too many."""
+MEMORY = "memory"
+"""The feature flag of a request that the user's memories were searched for."""
 _TOOL = "tool:"
 """Prefix of a feature flag that turns one of the server's tools on."""
+_APPROVAL = "approval:"
+"""Prefix of a feature flag of a tool whose calls wait until the user has approved them."""
 
-Next = Literal["settle", "call", "go_on"]
+Next = Literal["settle", "call", "wait", "go_on"]
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,9 @@ class Called:
     call: tool_calls.Call
 
 
-def flags_of(names: Sequence[str]) -> tuple[str, ...]:
-    """The feature flags that turn these tools on."""
-    return tuple(f"{_TOOL}{name}" for name in names)
+def flags_of(names: Sequence[str], with_approval: Sequence[str] = ()) -> tuple[str, ...]:
+    """The feature flags that turn these tools on. with_approval: those of them whose calls the user must approve."""
+    return tuple(f"{_TOOL}{name}" for name in names) + tuple(f"{_APPROVAL}{name}" for name in with_approval)
 
 
 def tools_of(features: Sequence[str]) -> frozenset[str]:
@@ -54,14 +61,22 @@ def tools_of(features: Sequence[str]) -> frozenset[str]:
 
 def calls_of(events: Sequence[AnyEvent]) -> list[Called]:
     """The calls that the last generation made of the server's tools. events: all of the request's."""
+    return _calls(tools_of(_flags(events)), last_number(events), _text(latest(events)))
+
+
+def _flags(events: Sequence[AnyEvent]) -> tuple[str, ...]:
     accepted = first(events, RequestAccepted)
-    names = tools_of(accepted.features) if accepted is not None else frozenset()
-    if not names:
-        return []
-    number = last_number(events)
-    text = "".join(event.text for event in latest(events) if isinstance(event, TextReleased))
-    calls = [call for call in tool_calls.split(text)[1] if call.name in names]
+    return accepted.features if accepted is not None else ()
+
+
+def _calls(names: frozenset[str], number: int, text: str) -> list[Called]:
+    """names: of the server's tools that are on. text: of the generation with this number."""
+    calls = [call for call in tool_calls.split(text)[1] if call.name in names] if names else []
     return [Called(f"call_{number}_{index}", call) for index, call in enumerate(calls)]
+
+
+def _text(events: Iterable[AnyEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextReleased))
 
 
 def unfinished(events: Sequence[AnyEvent]) -> list[Called]:
@@ -70,14 +85,35 @@ def unfinished(events: Sequence[AnyEvent]) -> list[Called]:
     return [each for each in calls_of(events) if each.id not in done]
 
 
+def unasked(events: Sequence[AnyEvent]) -> list[Called]:
+    """Those of the calls that the user must approve and was not asked about."""
+    flags = _flags(events)
+    asked = {event.call_id for event in events if isinstance(event, ToolApprovalAsked)}
+    calls = calls_of(events)[:MAX_CALLS]
+    return [each for each in calls if f"{_APPROVAL}{each.call.name}" in flags and each.id not in asked]
+
+
+def undecided(events: Sequence[AnyEvent]) -> list[ToolApprovalAsked]:
+    """The questions about calls that the user has not answered."""
+    decided = {event.call_id for event in events if isinstance(event, ToolApproved | ToolDeclined | ToolFinished)}
+    return [event for event in events if isinstance(event, ToolApprovalAsked) and event.call_id not in decided]
+
+
+def due(events: Sequence[AnyEvent]) -> list[Called]:
+    """Those of the calls without a result that wait for no decision."""
+    waiting = {each.id for each in unasked(events)} | {event.call_id for event in undecided(events)}
+    return [each for each in unfinished(events) if each.id not in waiting]
+
+
 def rounds_of(events: Sequence[AnyEvent]) -> list[dict[str, Any]] | None:
     """The generations before the last with their calls, as a request's row keeps them; None: there was no other."""
+    if not (names := tools_of(_flags(events))):
+        return None
     results = {event.call_id: event for event in events if isinstance(event, ToolFinished)}
-    found = []
+    found, generations = [], by_number(events)
     for number in range(last_number(events)):
-        until = [event for event in events if not isinstance(event, GenerationEvent) or event.generation <= number]
-        text = "".join(event.text for event in latest(until) if isinstance(event, TextReleased))
-        calls = [_kept(each, results[each.id]) for each in calls_of(until) if each.id in results]
+        text = _text(generations.get(number, ()))
+        calls = [_kept(each, results[each.id]) for each in _calls(names, number, text) if each.id in results]
         found.append({"text": text, "calls": calls})
     return found or None
 
@@ -99,4 +135,6 @@ def after_generation(events: Sequence[AnyEvent]) -> Next:
     """Return what follows the last generation, which has finished."""
     if not is_pausing(events) or any(isinstance(event, RequestCancelled) for event in events):
         return "settle"
-    return "call" if unfinished(events) else "go_on"
+    if due(events) or unasked(events):
+        return "call"
+    return "wait" if undecided(events) else "go_on"

@@ -13,7 +13,9 @@ from inference.eventlog.connections import connect
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.leases import Leases, RedisLeases
 from inference.eventlog.redis_log import RedisEventLog
+from inference.protocol.safety_policy import Policy
 from inference.safety import Guard, load_guard
+from inference.safety.minilm import MiniLM, bundled_minilm
 from inference.tokenization.chat_template import ChatTemplate
 from inference.tokenization.gguf_metadata import TokenizerError, read_metadata
 from inference.tokenization.template_process import TemplateError
@@ -22,7 +24,7 @@ from webapp.context.assemble import Assembler
 from webapp.registry.models import RegisteredModel
 from webapp.registry.offered import find
 from webapp.requests.model_entry import ModelEntry, entry_of
-from webapp.safety.in_force import saved_policy
+from webapp.safety.in_force import file_policy, group_names, saved_policy
 
 _MOST_TOKENIZERS = 8
 """Models whose tokenizer and template stay loaded. One takes some 50 MB, with a process for its template."""
@@ -65,14 +67,37 @@ def background_pool() -> ThreadPoolExecutor:
 
 
 @cache
+def minilm() -> MiniLM:
+    """The one encoder of the process, for checks and for embeddings. Raises SafetyModelError."""
+    return MiniLM(bundled_minilm())
+
+
+@cache
 def _file_guard() -> Guard:
-    return load_guard(settings.ENVIRONMENT.policy_path)
+    return load_guard(settings.ENVIRONMENT.policy_path, minilm())
 
 
-def guard() -> Guard:
-    """The classifier under the policy in force. Raises PolicyError, SafetyModelError."""
-    policy = saved_policy()
+@cache
+def _file_policy() -> Policy:
+    return file_policy()
+
+
+def guard(user_id: int | None = None) -> Guard:
+    """The classifier under the policy in force for a user. Raises PolicyError, SafetyModelError.
+
+    user_id: None: the policy without any group's thresholds.
+    """
+    policy = policy_of_user(user_id)
     return _file_guard() if policy is None else _file_guard().under(policy)
+
+
+def policy_of_user(user_id: int | None) -> Policy | None:
+    """The policy in force for a user; None: the file's, without any group's thresholds."""
+    saved = saved_policy()
+    policy = saved or _file_policy()
+    names = group_names(user_id) if policy.groups and user_id is not None else ()
+    own = policy.of_group(names)
+    return own if saved is not None or own.version != policy.version else None
 
 
 def model_entry(model: RegisteredModel) -> ModelEntry:

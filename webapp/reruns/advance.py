@@ -17,13 +17,14 @@ from redis.exceptions import RedisError
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
+from webapp.accounts.roles import is_views_only
 from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free, num_free_places
 from webapp.lifecycle.refusing import note_refused
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.lifecycle.stop import stop as stop_request
 from webapp.limits.charge import Charge, charges_of
 from webapp.limits.refusal import Refused
-from webapp.limits.rules import effective_of
+from webapp.limits.rules import check_working, effective_of
 from webapp.limits.taking import levels_of, take_rates
 from webapp.registry.offered import is_offered
 from webapp.requests import services
@@ -64,8 +65,10 @@ def _may_begin(rerun_id: str) -> bool:
     A set waits too while its model is not offered or has no ready worker, so that it outlives the worker.
     """
     rerun = _going(rerun_id).only("user_id", "key_id", "model").first()
-    if rerun is None or min(num_free(rerun.user_id, rerun.model, rerun.key_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
+    if rerun is None:
         return False
+    if min(num_free(rerun.user_id, rerun.model, rerun.key_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
+        return is_views_only(rerun.user_id)  # its end is due
     if any(limit.remaining == 0 for limit in levels_of(rerun.user_id, rerun.model, rerun.key_id)):
         return False
     if not is_offered(rerun.model) or not ready_workers(rerun.model) or num_free_places(rerun.model) == 0:
@@ -106,6 +109,7 @@ def _claim(rerun_id: str) -> list[tuple[Run, Charge, Limits]]:
     rerun = _going(rerun_id).first()  # the set may have been stopped before the lock
     if rerun is None or not effective_of(user_id).may_rerun:
         return []
+    check_working(user_id)
     _lost_long_ago(rerun).update(request=None)
     runs = list(rerun.runs.filter(request=None)[: max(0, MAX_AT_ONCE - _num_open(rerun))])
     requests = [_request(rerun, run) for run in runs]

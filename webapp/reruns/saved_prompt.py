@@ -63,7 +63,7 @@ class SavedPrompt:
         """The messages of the prompt's segments, in order. The template writes nothing between parts of one message."""
         before = (None, *self.context.segments)
         return [
-            SourceMessage(segment.role, segment.text, segment.source, _is_continued(last, segment))
+            SourceMessage(segment.role, segment.text, segment.source, segment.kind, _is_continued(last, segment))
             for last, segment in zip(before, self.context.segments, strict=False)
             if segment.kind != "template"
         ]
@@ -93,7 +93,7 @@ class SavedPrompt:
                 f"The trace's prompt has {len(text):,} characters; at most {MAX_CHARS:,} can be checked for safety."
             )
             raise CannotRerun("too_long", f"{message} Send the message again in a chat, with less text.")
-        return SourceMessage("user", text, WHOLE)
+        return SourceMessage("user", text, WHOLE, "user")
 
 
 class PromptCheck(Result):

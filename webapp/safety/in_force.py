@@ -5,12 +5,16 @@ A worker has no database: the site sends the policy with each generation.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from inference.protocol.safety_policy import Policy, Thresholds
-from inference.safety.policy import load_policy, problems_of
+from inference.protocol.safety_policy import ACTIONS, LAYERS, GroupPolicy, Layer, Policy, Thresholds
+from inference.safety.policy import load_policy, modern, problems_of
+from inference.safety.policy_lines import first_mistake
 from webapp.audit.log import record
 from webapp.safety.models import PolicyVersion
 
@@ -41,21 +45,28 @@ def file_policy() -> Policy:
     return load_policy(settings.ENVIRONMENT.policy_path)
 
 
+def group_names(user_id: int) -> list[str]:
+    """The names of the user's groups."""
+    return list(Group.objects.filter(user=user_id).values_list("name", flat=True))
+
+
 def policy_of(version: PolicyVersion) -> Policy:
-    policy = msgspec.convert(version.policy, Policy)
+    policy = modern(msgspec.convert(version.policy, Policy))
     return msgspec.structs.replace(policy, name=NAME, version=str(version.pk))
 
 
-def changed(policy: Policy, given: dict[str, Thresholds]) -> Policy:
-    """The policy with other thresholds, by layer. Raises PolicyRefused."""
-    for layer in ("input", "output"):
-        known, asked = getattr(policy, layer).flag.keys(), given[layer].flag.keys()
+def changed(policy: Policy, given: Mapping[Layer, Thresholds], groups: dict[str, GroupPolicy]) -> Policy:
+    """The policy with other thresholds, by layer and for groups. Raises PolicyRefused."""
+    for layer in LAYERS:
+        known, asked = policy.thresholds(layer).flag.keys(), given[layer].flag.keys()
         if known != asked:
             wrong = sorted(known ^ asked)[0]
             raise PolicyRefused(f"{layer} must have a flag threshold for each of {', '.join(sorted(known))}: {wrong}.")
-    new = msgspec.structs.replace(policy, **given)
+    new = msgspec.structs.replace(policy, **{str(layer): each for layer, each in given.items()}, groups=groups)
+    if mistake := first_mistake(msgspec.to_builtins(new)):
+        raise PolicyRefused(f"The policy has a mistake: {mistake.words}")
     if problems := problems_of(new):
-        raise PolicyRefused(f"The policy {problems[0]}.")
+        raise PolicyRefused(f"The policy {problems[0].words}.")
     return new
 
 
@@ -84,9 +95,17 @@ def _block_others() -> None:
 
 def _flat(policy: Policy) -> dict[str, float | None]:
     """Each threshold by its place."""
-    return {
-        f"{layer} {category} {action}": getattr(getattr(policy, layer), action).get(category)
-        for layer in ("input", "output")
-        for category in policy.input.flag | policy.output.flag
-        for action in ("flag", "block")
+    layers = {layer: policy.thresholds(layer) for layer in LAYERS}
+    found = {
+        f"{layer} {category} {action}": getattr(limits, action).get(category)
+        for layer, limits in layers.items()
+        for category in limits.flag
+        for action in ACTIONS
+    }
+    return found | {
+        f"{name}: {layer} {category} {action}": limit
+        for name, group in policy.groups.items()
+        for layer in LAYERS
+        for action in ACTIONS
+        for category, limit in getattr(getattr(group, layer), action).items()
     }

@@ -109,7 +109,7 @@ class Product:
         return self._worker("sender", "webapp.traces.export.sender", "otlp", 2)
 
     def start_lifecycle(self) -> Child:
-        return self._worker("lifecycle", "webapp", "prepare,tools,settle", 8)
+        return self._worker("lifecycle", "webapp", "prepare,tools,attachments,settle", 8)
 
     def start_web(self) -> Child:
         address = ["-b", self._environment.host, "-p", str(self._environment.port)]

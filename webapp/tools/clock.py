@@ -9,12 +9,12 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from inference.protocol.tool_calls import Tool
-from webapp.tools.tool import BuiltIn, ToolError
+from webapp.tools.tool import Asker, BuiltIn, ToolError
 
 _ZONE = r"[A-Za-z_]{1,20}(/[A-Za-z_+\-0-9]{1,20}){0,2}"
 
 
-def current_time(arguments: Mapping[str, Any]) -> str:
+def current_time(arguments: Mapping[str, Any], _: Asker) -> str:
     """Return the time in ISO 8601 with the day of the week. zone: a name of the IANA time zone database.
 
     Raises ToolError.

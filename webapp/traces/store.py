@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 from django.db import transaction
+from django.db.models import Q
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
@@ -92,13 +93,13 @@ def add_observed(request: Request, client: ClientTiming) -> bool:
 
 
 def delete(request: Request) -> None:
-    """Delete the trace of a settled request, and the texts kept for it; an answer in a conversation stays there.
+    """Delete the trace of a settled request, and the texts kept for it. An answer or a summary stays in its chat.
 
     The bill and the usage are in the ledger, and stay.
     """
     request_id = request.pk
     with transaction.atomic():
-        if hasattr(request, "message"):
+        if hasattr(request, "message") or hasattr(request, "summary"):
             Trace.objects.filter(pk=request_id).delete()
             Request.objects.filter(pk=request_id).update(input=NoInput())
         else:
@@ -108,7 +109,9 @@ def delete(request: Request) -> None:
 
 def delete_untraced(conversation_id: str) -> None:
     """Delete a conversation's settled requests without a trace, before it is deleted: nothing would show them then."""
-    answers = Request.objects.filter(message__conversation=conversation_id)
+    answers = Request.objects.filter(
+        Q(message__conversation=conversation_id) | Q(summary__conversation=conversation_id)
+    )
     answers.filter(finished_at__isnull=False, trace=None).delete()
 
 

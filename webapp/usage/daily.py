@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import Any
 
-from django.db.models import Count, F, QuerySet, Sum
+from django.db.models import Count, F, QuerySet, Sum, Value
 from django.db.models.functions import TruncDate
 
 from webapp.gateway.structs import Result
@@ -30,8 +30,9 @@ class DayUse(Result):
     day: date
     model: str
     key: str
-    """The key's prefix; empty: a sign-in, or a key that was deleted."""
+    """The key's prefix; empty: a sign-in, a key that was deleted, or the reader sees no names."""
     user: str
+    """Empty: the reader sees no names."""
     num_requests: int
     """Also those that were refused."""
     uncached_input: int
@@ -58,11 +59,13 @@ class Pace(Result):
     formula: str = FORMULA
 
 
-def daily_use(period: Period, user_ids: Iterable[int]) -> list[DayUse]:
-    """Return the use of these users, by day in the period's zone."""
+def daily_use(period: Period, user_ids: Iterable[int], is_named: bool = True) -> list[DayUse]:
+    """Return the use of these users, by day in the period's zone. is_named: each key and user for itself."""
     rows = _of(user_ids).filter(accepted_at__gte=period.start, accepted_at__lt=period.end)
     local = rows.annotate(day=TruncDate("accepted_at", tzinfo=period.counted_in))
-    named = {"prefix": F("key__prefix"), "name": F("user__username")}
+    named: dict[str, Any] = {"prefix": F("key__prefix"), "name": F("user__username")}
+    if not is_named:
+        named = dict.fromkeys(named, Value(""))
     grouped = local.order_by().values("day", "model", "currency", **named)
     sums: dict[str, Any] = {f"sum_{kind}": Sum(kind) for kind in (*_SUMMED, "cost_nano")}
     found = grouped.annotate(num=Count("pk"), **sums)

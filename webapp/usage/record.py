@@ -17,7 +17,9 @@ from webapp.usage.models import UsageRecord
 from webapp.usage.roll_up import add
 
 REFUSED = "refused"
-"""Status of a request that was not taken up: the gateway did not accept it, or its prompt does not fit the model."""
+"""Status of a request that was not taken up: the gateway did not accept it, or its prompt does not fit the model.
+
+A request that was billed was taken up."""
 _TOO_LONG = "prompt_too_long"
 
 
@@ -52,7 +54,7 @@ def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
         surface=request.surface,
         model=request.model,
         accepted_at=_accepted_at(request),
-        status=REFUSED if request.error_code == _TOO_LONG else request.status,
+        status=REFUSED if request.error_code == _TOO_LONG and not cost.price_version else request.status,
         error_code=request.error_code,
         finish_reason=request.finish_reason,
         verdict=outcome.safety_verdict or "",
@@ -70,7 +72,7 @@ def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
         duration_us=outcome.duration_us,
         worker=outcome.worker or "",
         num_attempts=outcome.num_attempts,
-        **_tokens(outcome.usage if cost.price_version else Usage()),
+        **_tokens(outcome.billable if cost.price_version else Usage()),
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncDay
 
 from inference.protocol.request import Usage
-from webapp.billing.book import KINDS
+from webapp.billing.book import KINDS, OF_BATCH
 from webapp.billing.reprice import Used
 from webapp.usage.models import UsageRecord, UsageSum
 from webapp.usage.period import Period
@@ -23,21 +24,48 @@ _WITH_TOKENS = Sum("num_requests", filter=~Q(currency=""), default=0) + Sum(
 """Requests that used a token. Without a currency a sum holds unpriced requests and such as used none."""
 
 
+_OF_BATCHES = Q(price_version__endswith=OF_BATCH)
+"""Records of batches' requests. The sums do not tell these apart."""
+
+
 def used_in(period: Period, chosen: Filter) -> list[Used]:
-    """The tokens of the chosen requests."""
+    """The tokens of the chosen requests, those of batches apart."""
     if chosen.columns.keys() <= set(UsageSum.GROUPED):
         rows = UsageSum.objects.filter(span=period.span, start__gte=period.start, start__lt=period.end)
         found = _by_day(rows.filter(**chosen.conditions()), "start", _WITH_TOKENS)
-        return [_used(row) for row in found]
-    return [_used(row) for row in _of_records(period, chosen)]
+        of_batches = [_used(row, True) for row in _of_records(period, chosen).filter(_OF_BATCHES)]
+        return _apart([_used(row, False) for row in found], of_batches)
+    return [used for _, used in _of_both(period, chosen)]
 
 
 def used_by_user(period: Period, chosen: Filter) -> Mapping[int, list[Used]]:
     """The tokens of the chosen requests, by id of their user. Reads the records: no sum has both user and model."""
     users = defaultdict[int, list[Used]](list)
-    for row in _of_records(period, chosen, "user_id"):
-        users[row["user_id"]].append(_used(row))
+    for row, used in _of_both(period, chosen, "user_id"):
+        users[row["user_id"]].append(used)
     return users
+
+
+def _of_both(period: Period, chosen: Filter, *columns: str) -> Iterator[tuple[Mapping[str, Any], Used]]:
+    """Requests of batches and all others."""
+    for is_batch in (False, True):
+        rows = _of_records(period, chosen, *columns)
+        for row in rows.filter(_OF_BATCHES) if is_batch else rows.exclude(_OF_BATCHES):
+            yield row, _used(row, is_batch)
+
+
+def _apart(all_used: Iterable[Used], of_batches: Sequence[Used]) -> list[Used]:
+    """Part what the sums hold together: all requests, and such of them as are of batches."""
+    found = {(each.model, each.day): each for each in of_batches}
+    rest = [_less(each, found.get((each.model, each.day))) for each in all_used]
+    return [*(each for each in rest if each.num_requests), *of_batches]
+
+
+def _less(used: Used, part: Used | None) -> Used:
+    if part is None:
+        return used
+    tokens = Usage(**{kind: getattr(used.tokens, kind) - getattr(part.tokens, kind) for kind in KINDS})
+    return replace(used, tokens=tokens, num_requests=used.num_requests - part.num_requests)
 
 
 def _of_records(period: Period, chosen: Filter, *columns: str) -> QuerySet[Any, dict[str, Any]]:
@@ -54,6 +82,6 @@ def _by_day(rows: Any, at: str, num: Any, *columns: str) -> QuerySet[Any, dict[s
     return found
 
 
-def _used(row: Mapping[str, Any]) -> Used:
+def _used(row: Mapping[str, Any], is_batch: bool) -> Used:
     tokens = Usage(**{kind: row[f"sum_{kind}"] for kind in KINDS})
-    return Used(row["model"], row["day"].date(), tokens, row["num"])
+    return Used(row["model"], row["day"].date(), tokens, row["num"], is_batch)

@@ -15,6 +15,9 @@ export type Route =
   | { page: "account" }
   | { page: "connect" }
   | { page: "bring" }
+  | { page: "batches" }
+  | { page: "batch"; batch: string }
+  | { page: "memory" }
   | { page: "recordings" }
   | { page: "recording"; recording: number }
   | { page: "reprice" }
@@ -45,6 +48,8 @@ export function routeOf(address: string): Route {
   if (first === "usage" && id === "reprice" && !rest.some(Boolean)) return { page: "reprice" };
   if (first === "connect" && !id) return { page: "connect" };
   if (first === "bring" && !id) return { page: "bring" };
+  if (first === "batches") return id ? { page: "batch", batch: id } : { page: "batches" };
+  if (first === "memory" && !id) return { page: "memory" };
   if (first === "recordings" && !id) return { page: "recordings" };
   if (first === "recordings" && /^\d{1,15}$/.test(id)) return { page: "recording", recording: Number(id) };
   if (first === "usage" && !id) return { page: "usage", group: null, query };

@@ -2,6 +2,7 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import * as tokenizer from "../tokenizer/browser-tokenizer";
+import { Files } from "../state/conversation/files.svelte";
 import Composer from "./Composer.svelte";
 
 // jsdom has no layout and no media.
@@ -16,6 +17,9 @@ function show(more: object = {}) {
     tokenizerUrl: "",
     uncounted: "",
     basis: "",
+    policy: "drop" as const,
+    files: new Files(),
+    onAttach: vi.fn(),
     usedTokens: null,
     window: null,
     numWriting: 0,

@@ -38,6 +38,7 @@ function show(status: Message["status"], finish_reason: string): void {
     role: "assistant",
     text: " a a",
     calls: [],
+    files: [],
     request_id: "req_a",
     status,
     error: null,

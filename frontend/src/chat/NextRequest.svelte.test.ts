@@ -14,7 +14,10 @@ const PREVIEW: Preview = {
     { kind: "system", role: "system", start: 0, end: 30, source: "", text: "", breakpoint: null },
     { kind: "user", role: "user", start: 30, end: 40, source: "", text: "", breakpoint: null },
   ],
+  tools: [],
   dropped: [],
+  num_dropped_turns: 0,
+  summarised: [],
   num_cached_tokens: 32,
   price: null,
   wait: { num_queued: 0, num_recent: 0, first_text_us: null },
@@ -87,6 +90,25 @@ it("shows each part with what of it is cached", async () => {
     ["System prompt", "30", "30"],
     ["Your message", "10", "2"],
   ]);
+});
+
+it("shows the tokens of each tool below those of all tools", async () => {
+  await rest();
+  const declared = {
+    kind: "tools",
+    role: "system",
+    start: 0,
+    end: 30,
+    source: "",
+    text: "",
+    breakpoint: null,
+  };
+  const segments = [declared, PREVIEW.segments[1]!] as Preview["segments"];
+  answer[0]!.resolve({ ...PREVIEW, segments, tools: [{ name: "calculator", num_tokens: 12 }] });
+  await rest();
+  const names = [...document.querySelectorAll("tbody th")].map((cell) => cell.textContent?.trim());
+  expect(names).toEqual(["Tools", "calculator", "Your message"]);
+  expect(document.body.textContent).toContain("12");
 });
 
 it("says why nothing can be sent, and asks nothing for an empty draft", async () => {

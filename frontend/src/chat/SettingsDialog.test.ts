@@ -18,7 +18,13 @@ let isHeld: boolean;
 /** The user's own presets on the server. */
 let presets: Preset[] = [];
 const DEFAULTS = { id: "m", default_params: PARAMS, default_system_prompt: "Be brief." };
-const given = { systemPrompt: "", defaults: DEFAULTS, maxAnswers: 8, onClose: vi.fn() };
+const given = {
+  systemPrompt: "",
+  windowPolicy: "drop" as const,
+  defaults: DEFAULTS,
+  maxAnswers: 8,
+  onClose: vi.fn(),
+};
 let params = PARAMS;
 let n = 1;
 let draft: SettingsDraft | null = null;
@@ -323,7 +329,8 @@ it("applies a preset that comes with the product with one press, and leaves the 
   press("Wild");
   await vi.waitFor(() => expect(given.onClose).toHaveBeenCalledWith(true, "Wild"));
   expect(params).toEqual({ ...PARAMS, temperature: 1.2, top_p: 1, min_p: 0.05 });
-  expect(checked).toEqual([{ params, n: 1, system_prompt: "", model: "m" }]);
+  const asked = { params, n: 1, system_prompt: "", memory: true, window_policy: "drop", model: "m" };
+  expect(checked).toEqual([asked]);
 });
 
 it("applies a preset of the user's own, whose parameters may be fewer than there are today", async () => {

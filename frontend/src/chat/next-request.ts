@@ -27,6 +27,7 @@ const LABELS: Record<string, string> = {
   summary: "Summary",
   history: "Earlier messages",
   attachment: "Attachments",
+  result: "Results of tools",
   user: "Your message",
   template: "Chat template",
 };
@@ -68,12 +69,17 @@ export function slicesOf({ segments, num_cached_tokens, num_prompt_tokens }: Pre
   });
 }
 
-export function roomWords({ num_prompt_tokens, window, reserved_output, dropped }: Preview): string {
+export function roomWords(preview: Preview): string {
+  const { num_prompt_tokens, window, reserved_output, dropped, summarised } = preview;
   const gone = dropped.reduce((sum, { num_tokens }) => sum + num_tokens, 0);
+  const short = summarised.reduce((sum, { num_tokens }) => sum + num_tokens, 0);
   const left = dropped.length
     ? ` ${counted(dropped.length, "old message")} with ${counted(gone, "token")} will not fit.`
     : "";
-  return `${count(num_prompt_tokens)} of ${counted(window, "token")}; ${count(reserved_output)} are kept for the answer.${left}`;
+  const replaced = summarised.length
+    ? ` A summary stands for ${counted(summarised.length, "old message")} with ${counted(short, "token")}.`
+    : "";
+  return `${count(num_prompt_tokens)} of ${counted(window, "token")}; ${count(reserved_output)} are kept for the answer.${replaced}${left}`;
 }
 
 export function cacheWords({ num_cached_tokens: cached, num_prompt_tokens: total }: Preview): string {

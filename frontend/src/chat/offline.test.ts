@@ -29,6 +29,7 @@ it("shows an answer whose further actions cannot be fetched, and fails at nothin
     role: "assistant",
     text: "Sea",
     calls: [],
+    files: [],
     request_id: "req_a",
     status: "done",
   };

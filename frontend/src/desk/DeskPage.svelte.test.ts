@@ -1,14 +1,23 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
-import type { Findings, LimitNow, OwnedGroup, UsageReport } from "../protocol/api";
+import type { Findings, LimitNow, OwnGroup, UsageReport } from "../protocol/api";
 import type { Scope } from "../transport/api";
 import DeskPage from "./DeskPage.svelte";
 import { FINDING, NOTHING, QUIET, WHAT_IF, REQUEST, figures, reportOf, usd } from "./fixtures";
 
 const onOpen = vi.fn();
+const LIMITS = {
+  max_open: 4,
+  requests_per_minute: null,
+  input_tokens_per_minute: null,
+  output_tokens_per_minute: null,
+  tokens_per_day: null,
+  daily_budget_nano: null,
+  monthly_budget_nano: null,
+};
 let standsOut: Findings = QUIET;
-let owned: OwnedGroup[] = [];
+let owned: OwnGroup[] = [];
 let limits: LimitNow[] = [];
 let page: object;
 let asked: string[] = [];
@@ -19,6 +28,8 @@ function answer(found: UsageReport | string): void {
   vi.stubGlobal("fetch", (address: string) => {
     if (address === "/api/usage/groups")
       return Promise.resolve(new Response(JSON.stringify({ groups: owned })));
+    if (address === "/api/usage/groups/7/limits")
+      return Promise.resolve(new Response(JSON.stringify({ operators: LIMITS, owners: LIMITS })));
     if (address === "/api/usage/refusals")
       return Promise.resolve(new Response(JSON.stringify({ refusals: [] })));
     if (address === "/api/usage/limits") return Promise.resolve(new Response(JSON.stringify({ limits })));
@@ -244,8 +255,8 @@ it("says what the period would have cost, under a question that the address keep
   );
 });
 
-it("switches between the own use and that of each owned group, over the same period", async () => {
-  owned = [{ id: 7, name: "<b>research</b>", num_users: 3 }];
+it("switches between the own use and that of each group, over the same period", async () => {
+  owned = [{ id: 7, name: "<b>research</b>", num_users: 3, role: "owner" }];
   answer(reportOf());
   await show("period=7d&user=3&zone=UTC", { kind: "own" });
   await vi.waitFor(() => expect(document.querySelector('[aria-label="Whose usage"]')).not.toBeNull());
@@ -259,21 +270,37 @@ it("switches between the own use and that of each owned group, over the same per
   await show("period=7d&user=3&zone=UTC&by=user", { kind: "group", group: 7 });
   expect(asked.at(-1)).toMatch(/^\/api\/usage\/groups\/7\?.*by=user&user=3$/);
   await vi.waitFor(() => expect(text()).toContain("Usage of <b>research</b>"));
-  expect(text()).toContain("Requests of 3 members: those whom the group has now.");
+  expect(text()).toContain("Requests of the owners and members whom the group has now.");
   expect(way("My use").getAttribute("href")).toBe("/usage?period=7d&zone=UTC");
   await vi.waitFor(() => expect(listed.at(-1)).toContain("/api/usage/groups/7/requests?"));
   expect(document.querySelector('[aria-label="Condition"]')).toBeNull();
   expect(document.querySelector('a[href="/admin/prices/"]')).toBeNull();
+  expect(text()).toContain("You are an owner: manages the people");
+  expect([...document.querySelectorAll("button")].map((each) => each.textContent)).toContain("People");
 });
 
-it("shows a user without a group no switch, and a former owner the refusal", async () => {
+it("shows a member and a viewer the sums of a group, and asks for no user", async () => {
+  owned = [{ id: 7, name: "research", num_users: 3, role: "viewer" }];
+  answer(reportOf({ users: [], leaders: [] }));
+  await show("period=7d&user=3&zone=UTC&by=user", { kind: "group", group: 7 });
+  await vi.waitFor(() => expect(text()).toContain("You are a viewer: sees the group’s usage"));
+  await vi.waitFor(() => expect(asked.at(-1)).toMatch(/by=model$/));
+  await vi.waitFor(() => expect(text()).toContain("Requests at once"));
+  expect(listed).toEqual([]);
+  const buttons = [...document.querySelectorAll("button")].map((each) => each.textContent);
+  expect(buttons).not.toContain("People");
+  expect(buttons).not.toContain("Limits");
+  expect(document.querySelector('[aria-label="Users"]')).toBeNull();
+});
+
+it("shows a user without a group no switch, and a stranger the refusal", async () => {
   answer(reportOf());
   await show("", { kind: "own" });
   expect(document.querySelector('[aria-label="Whose usage"]')).toBeNull();
   await unmount(page);
-  answer("Only an owner of the group sees its usage.");
+  answer("There is no such group.");
   await show("", { kind: "group", group: 7 });
-  expect(document.querySelector('[role="alert"]')!.textContent).toContain("Only an owner of the group");
+  expect(document.querySelector('[role="alert"]')!.textContent).toContain("There is no such group.");
   expect(document.querySelector('[aria-label="Whose usage"] a[href="/usage"]')).not.toBeNull();
 });
 

@@ -52,6 +52,18 @@ export const PANELS = [
     hasContent: (view) => view.context !== null,
   },
   {
+    name: "Memory",
+    group: "Prompt",
+    load: () => import("./memory/MemoryPanel.svelte"),
+    hasContent: (view) => view.recalled !== null,
+  },
+  {
+    name: "Files",
+    group: "Prompt",
+    load: () => import("./files/FilesPanel.svelte"),
+    hasContent: (view) => view.attached !== null,
+  },
+  {
     name: "Embedding",
     group: "Prompt",
     load: () => import("./embedding/EmbeddingPanel.svelte"),
@@ -67,7 +79,7 @@ export const PANELS = [
     name: "Safety",
     group: "Prompt",
     load: () => import("./safety/SafetyPanel.svelte"),
-    hasContent: (view) => view.inputCheck !== null || view.outputChecks.length > 0,
+    hasContent: (view) => view.inputCheck !== null || view.outputChecks.length > 0 || view.refusal !== null,
   },
   {
     name: "Gateway",

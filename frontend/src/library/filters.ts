@@ -35,6 +35,7 @@ export const SURFACES: Record<string, string> = {
   replay: "a set of runs",
   openai: "the OpenAI API",
   anthropic: "the Anthropic API",
+  summary: "a summary of a chat",
 };
 export const RANGES: Range[] = [
   { name: "first_token_us", label: "First token", unit: "ms", scale: 1e3 },

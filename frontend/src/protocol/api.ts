@@ -130,6 +130,17 @@ export interface Amount {
   nano: number;
 }
 
+/** The amounts that one rule names; null: it does not. */
+export interface Amounts {
+  max_open: number | null;
+  requests_per_minute: number | null;
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
+  tokens_per_day: number | null;
+  daily_budget_nano: number | null;
+  monthly_budget_nano: number | null;
+}
+
 /** A request's place among the answers to one message. */
 export interface AnswerPlace {
   /** From 0. */
@@ -153,6 +164,42 @@ export interface ArchiveForm {
   selection?: string;
   /** Texts and tokens are removed. */
   redact?: boolean;
+}
+
+/** An attached file. */
+export interface Attachment {
+  id: string;
+  name: string;
+  /** By its content; empty until the file is read. */
+  media_type: string;
+  num_bytes: number;
+  sha256: string;
+  status: "reading" | "ready" | "refused";
+  /** Why it was refused. */
+  reason: string;
+  /** The share that is read. */
+  percent: number;
+  /** The model whose tokens are counted. */
+  model: string;
+  /** Tokens of the whole text; null: not known. */
+  num_tokens: number | null;
+  num_passages: number;
+  /** The safety policy flagged its text. */
+  is_flagged: boolean;
+  /** Null: no message has carried it yet. Such a file is deleted after a day. */
+  conversation_id: string | null;
+  created_at: string;
+}
+
+/** The user's files, the newest first. */
+export interface AttachmentList {
+  attachments: Attachment[];
+}
+
+/** The model whose tokens are counted. */
+export interface AttachmentQuery {
+  /** Null: the default. */
+  model?: string | null;
 }
 
 /** One action. */
@@ -185,6 +232,93 @@ export interface AuditQuery {
   before?: number | null;
   /** A part of the actor's name or of the subject's. Default: all entries. */
   text?: string;
+}
+
+/** A batch with some of its lines. */
+export interface BatchDetail {
+  id: string;
+  /** The API whose forms its lines have. */
+  family: "anthropic" | "openai";
+  /** The address to which each line would be sent alone. */
+  endpoint: string;
+  /** All models that its lines name. */
+  models: string[];
+  status: "cancelled" | "cancelling" | "completed" | "expired" | "failed" | "finalizing" | "in_progress" | "validating";
+  counts: LineCounts;
+  /** What its ended lines cost so far. Amounts of several currencies are never added up. */
+  costs: Amount[];
+  /** Name of the key that began it; null: a sign-in did, or the key was deleted. */
+  key: string | null;
+  /** The page began it. */
+  is_of_sign_in: boolean;
+  /** The first reason why its file cannot be used; empty: it can. */
+  problem: string;
+  created_at: string;
+  ended_at: string | null;
+  /** No line begins after this. */
+  expires_at: string;
+  /** No line begins before this: a limit was reached. null: it does not wait for one. */
+  waits_until: string | null;
+  can_cancel: boolean;
+  lines: BatchLine[];
+}
+
+/** A batch. */
+export interface BatchItem {
+  id: string;
+  /** The API whose forms its lines have. */
+  family: "anthropic" | "openai";
+  /** The address to which each line would be sent alone. */
+  endpoint: string;
+  /** All models that its lines name. */
+  models: string[];
+  status: "cancelled" | "cancelling" | "completed" | "expired" | "failed" | "finalizing" | "in_progress" | "validating";
+  counts: LineCounts;
+  /** What its ended lines cost so far. Amounts of several currencies are never added up. */
+  costs: Amount[];
+  /** Name of the key that began it; null: a sign-in did, or the key was deleted. */
+  key: string | null;
+  /** The page began it. */
+  is_of_sign_in: boolean;
+  /** The first reason why its file cannot be used; empty: it can. */
+  problem: string;
+  created_at: string;
+  ended_at: string | null;
+  /** No line begins after this. */
+  expires_at: string;
+  /** No line begins before this: a limit was reached. null: it does not wait for one. */
+  waits_until: string | null;
+  can_cancel: boolean;
+}
+
+/** One line of a batch. */
+export interface BatchLine {
+  /** From 0. */
+  index: number;
+  custom_id: string;
+  model: string;
+  status: "canceled" | "errored" | "expired" | "open" | "succeeded" | "waiting";
+  num_input_tokens: number;
+  num_output_tokens: number;
+  /** null: nothing was billed. */
+  cost_nano: number | null;
+  currency: string;
+  /** The reason why it has no answer; empty: it has one, has not ended, or its words were deleted. */
+  error: string;
+  /** Ids of its requests whose traces are there. */
+  traces: string[];
+}
+
+/** The user's batches, the newest first. */
+export interface BatchList {
+  batches: BatchItem[];
+  has_more: boolean;
+}
+
+/** Which batches. */
+export interface BatchesQuery {
+  /** The id of the last batch that is known; empty: from the newest on. */
+  after?: string;
 }
 
 /** An answer, whole or put together from its events. */
@@ -357,6 +491,14 @@ export interface BroughtText {
   model?: string | null;
 }
 
+/** A file that a question carries. */
+export interface CarriedFile {
+  id: string;
+  name: string;
+  /** Tokens of the whole file, as the model of its time counted them; null: not known. */
+  num_tokens: number | null;
+}
+
 /** Requests that ended without an answer for the same reason. */
 export interface Cause {
   status: string;
@@ -409,6 +551,41 @@ export interface Choices {
   currency: string[];
 }
 
+/** The result of deleting all memories. */
+export interface ClearedMemory {
+  num: number;
+}
+
+/** The turns that a summary would cover: all of a branch but the newest. */
+export interface Compaction {
+  /** Turns that stay as they are. */
+  keep?: number;
+  /** Last message of the branch; null: of the one that is shown. */
+  leaf_id?: string | null;
+}
+
+/** What a summary would cover and keep, what it saves, and what it costs. */
+export interface CompactionPreview {
+  covered: TurnShown[];
+  kept: TurnShown[];
+  /** The summary that stands for the branch's beginning now, which the new one takes in. */
+  earlier: string | null;
+  window: number;
+  /** Tokens of the branch as it is. */
+  num_tokens_now: number;
+  /** Tokens of the branch with the longest summary. */
+  most_tokens_after: number;
+  /** Tokens that the model reads to write the summary. */
+  num_request_tokens: number;
+  max_summary_tokens: number;
+  /** Null: the model is unpriced. */
+  cost: SummaryCost | null;
+  /** Tokens of the branch in the worker's prefix cache at this moment; null: not known. */
+  num_cached: number | null;
+  /** Cached tokens of the kept turns. They then follow other text, so the next request reads them again. */
+  num_read_again: number | null;
+}
+
 /** The confirmation of an erasure. */
 export interface ConfirmedErasure {
   /** The account's name, typed by the person who asks. */
@@ -436,12 +613,17 @@ export interface Conversation {
   n: number;
   /** Names of the server's tools that its answers may call. */
   tools: string[];
+  /** Its prompts may have memories of the user. */
+  memory: boolean;
+  window_policy: "drop" | "keep" | "summarise";
   /** The last message of the branch that is shown. */
   leaf_id: string;
   created_at: string;
   updated_at: string;
   is_pinned: boolean;
   messages: Message[];
+  /** Summaries of its branches' beginnings, oldest first. */
+  summaries: Summary[];
 }
 
 /** The fields to change; a field that is left out stays. */
@@ -453,6 +635,8 @@ export interface ConversationChange {
   params?: Partial<SamplingParams> | null;
   n?: number | null;
   tools?: string[] | null;
+  memory?: boolean | null;
+  window_policy?: "drop" | "keep" | "summarise" | null;
   leaf_id?: string | null;
   is_pinned?: boolean | null;
 }
@@ -517,8 +701,9 @@ export interface DailyUsage {
 export interface DayUse {
   day: string;
   model: string;
-  /** The key's prefix; empty: a sign-in, or a key that was deleted. */
+  /** The key's prefix; empty: a sign-in, a key that was deleted, or the reader sees no names. */
   key: string;
+  /** Empty: the reader sees no names. */
   user: string;
   /** Also those that were refused. */
   num_requests: number;
@@ -532,6 +717,19 @@ export interface DayUse {
   cost_nano: number;
 }
 
+/** The decision is in the request's log. */
+export interface Decided {
+  status: "approved" | "declined";
+}
+
+/** The user's decision about one call. */
+export interface Decision {
+  /** That of the event `tool.approval_asked`. */
+  call_id: string;
+  /** True: the call is made. False: it is not, and the model reads so. */
+  approve: boolean;
+}
+
 /** A draft of the next message. */
 export interface Draft {
   text: string;
@@ -543,6 +741,12 @@ export interface Draft {
   system_prompt?: string | null;
   /** Tools of a new conversation; a saved one has its own. None: none. */
   tools?: string[] | null;
+  /** Whether a new conversation uses memories; a saved one has its own. None: it does. */
+  memory?: boolean | null;
+  /** Ids of the files that the message will carry. */
+  attachments?: string[];
+  /** Parts of files that will go in whatever their similarity. */
+  pins?: Pin[];
 }
 
 /** Whether a worker takes new requests. */
@@ -666,15 +870,53 @@ export interface Group {
   points: UsageFigures[];
 }
 
+/** The limits that a group's members share. Both rules hold, so the lower amount decides. */
+export interface GroupLimits {
+  operators: Amounts;
+  owners: Amounts;
+}
+
+/** What the requests of a group's members may use together; null: the owners set no such limit. */
+export interface GroupLimitsBody {
+  max_open: number | null;
+  requests_per_minute: number | null;
+  input_tokens_per_minute: number | null;
+  output_tokens_per_minute: number | null;
+  tokens_per_day: number | null;
+  /** In billionths of a unit of each currency, on one day of UTC. */
+  daily_budget_nano: number | null;
+  monthly_budget_nano: number | null;
+}
+
+/** The thresholds of one layer that are others for a group; 2: never. */
+export interface GroupOverride {
+  flag: Record<string, number>;
+  rewrite: Record<string, number>;
+  block: Record<string, number>;
+}
+
 /** A user who sees the usage of the group's members. */
 export interface GroupOwner {
   id: number;
   name: string;
 }
 
-/** The owners of a group, by name. */
-export interface GroupOwners {
-  owners: GroupOwner[];
+/** The people of a group: owners first, then members and viewers, by name. */
+export interface GroupPeople {
+  /** The group's. */
+  name: string;
+  people: GroupPerson[];
+  /** Open invitations, the oldest first. */
+  invited: InvitedPerson[];
+}
+
+/** A user in a group. */
+export interface GroupPerson {
+  id: number;
+  name: string;
+  role: "member" | "owner" | "viewer";
+  /** False: the account is closed. */
+  is_active: boolean;
 }
 
 /** A group of users and its rule. */
@@ -683,6 +925,13 @@ export interface GroupRule {
   num_users: number;
   /** Null: the group has no rule of its own. */
   keep_days: number | null;
+}
+
+/** The layers in which a group has thresholds of its own. */
+export interface GroupThresholds {
+  input: GroupOverride;
+  tool_result: GroupOverride;
+  output: GroupOverride;
 }
 
 /** Rows of a user in one table. */
@@ -766,6 +1015,25 @@ export interface ImportedRequests {
   requests: ImportedRequest[];
 }
 
+/** The user to invite. */
+export interface InvitationBody {
+  /** The user's name. */
+  name: string;
+  /** The role that the user has once the invitation is accepted. */
+  role?: "member" | "owner" | "viewer";
+}
+
+/** A user who has not accepted yet. */
+export interface InvitedPerson {
+  /** The invitation's id. */
+  id: number;
+  name: string;
+  role: "member" | "owner" | "viewer";
+  /** Null: that account is gone. */
+  invited_by: string | null;
+  invited_at: string;
+}
+
 /** A key, without its secret. */
 export interface Key {
   id: number;
@@ -829,9 +1097,11 @@ export interface KindPrices {
   output: number;
 }
 
-/** Per category: the lowest score that is flagged, and the lowest that is blocked. */
+/** Per category: the lowest score that is flagged, that is rewritten and that is blocked. */
 export interface LayerThresholds {
   flag: Record<string, number>;
+  /** Only personal data and secrets can be rewritten. A category that is left out is not. */
+  rewrite: Record<string, number>;
   /** A category that is left out is never blocked. */
   block: Record<string, number>;
 }
@@ -862,6 +1132,11 @@ export interface LedgerEntry {
   price_version: string;
   lines: BillLine[];
   posted_at: string;
+}
+
+/** Texts by source. A text that was deleted is missing. */
+export interface LeftOut {
+  texts: Record<string, string>;
 }
 
 /** One limit, and what is left of it. */
@@ -909,6 +1184,22 @@ export interface LimitsInForce {
   may_rerun: boolean;
   /** Per name the rule that decided: user, group, site or product. */
   sources: Record<string, string>;
+}
+
+/** Lines of a batch by their state. */
+export interface LineCounts {
+  waiting: number;
+  open: number;
+  succeeded: number;
+  errored: number;
+  canceled: number;
+  expired: number;
+}
+
+/** Which lines. */
+export interface LinesQuery {
+  /** The index of the last line that is known; -1: from the first on. */
+  after?: number;
 }
 
 /** Filters, which hold together, and the order of the list. Times are in µs, costs in billionths, days in UTC. */
@@ -1139,6 +1430,42 @@ export interface MembersUsedRequestsQuery {
   user?: number | null;
 }
 
+/** The fields to change; a field that is left out stays. */
+export interface MemoryChange {
+  text?: string | null;
+  is_enabled?: boolean | null;
+}
+
+/** The user's memories, 100 at most, and the mode. */
+export interface MemoryList {
+  mode: "ask" | "off" | "on";
+  /** All memories of the user. */
+  num: number;
+  memories: SavedMemory[];
+}
+
+/** off: nothing is saved or used; ask: nothing is saved unasked; on: "remember that …" saves at once. */
+export interface MemoryMode {
+  mode: "ask" | "off" | "on";
+}
+
+/** What a message that begins with "remember" or "forget" did, or asks. saved: `memory` is saved. ask: nothing is saved; the user decides about `text`. forget: nothing is deleted; the user chooses among `matches`. refused: `problem` says why nothing is saved. */
+export interface MemoryNotice {
+  kind: "ask" | "forget" | "refused" | "saved";
+  text: string;
+  memory: SavedMemory | null;
+  matches: SavedMemory[];
+  problem: string;
+}
+
+/** Which memories. */
+export interface MemoryQuery {
+  /** Text whose nearest memories are listed, by similarity. Empty: all, the newest first. */
+  q?: string;
+  /** Memories to leave out, from the first one on. Not with `q`. */
+  after?: number;
+}
+
 /** A user's text, or an answer to it. The messages of a conversation form a tree whose siblings are branches. */
 export interface Message {
   /** The request whose answer it goes on from; null also when that was deleted. */
@@ -1154,6 +1481,8 @@ export interface Message {
   text: string;
   /** The calls of the server's tools that a settled answer made, in order. */
   calls: ToolCall[];
+  /** The files that a question carries. A deleted one is missing. */
+  files: CarriedFile[];
   /** The Idempotency-Key that a question was posted under; null: none, or not known any more. */
   key: string | null;
   created_at: string;
@@ -1241,6 +1570,36 @@ export interface NewAlertRule {
   least_severity?: "high" | "low" | "medium";
 }
 
+/** A batch that has just begun. */
+export interface NewBatch {
+  id: string;
+  /** The API whose forms its lines have. */
+  family: "anthropic" | "openai";
+  /** The address to which each line would be sent alone. */
+  endpoint: string;
+  /** All models that its lines name. */
+  models: string[];
+  status: "cancelled" | "cancelling" | "completed" | "expired" | "failed" | "finalizing" | "in_progress" | "validating";
+  counts: LineCounts;
+  /** What its ended lines cost so far. Amounts of several currencies are never added up. */
+  costs: Amount[];
+  /** Name of the key that began it; null: a sign-in did, or the key was deleted. */
+  key: string | null;
+  /** The page began it. */
+  is_of_sign_in: boolean;
+  /** The first reason why its file cannot be used; empty: it can. */
+  problem: string;
+  created_at: string;
+  ended_at: string | null;
+  /** No line begins after this. */
+  expires_at: string;
+  /** No line begins before this: a limit was reached. null: it does not wait for one. */
+  waits_until: string | null;
+  can_cancel: boolean;
+  /** Lines whose bodies were read as a live call's. The others are read when they begin. */
+  num_checked: number;
+}
+
 /** The settings of a new conversation. A field that is left out takes its value from the model's entry. Without a model the conversation begins with the default. `params` are taken as a whole: fields missing in given `params` have the neutral values of Partial<SamplingParams>. */
 export interface NewConversation {
   model?: string | null;
@@ -1250,6 +1609,9 @@ export interface NewConversation {
   n?: number;
   /** Names of the server's tools that its answers may call. */
   tools?: string[];
+  /** Its prompts may have memories of the user. */
+  memory?: boolean;
+  window_policy?: "drop" | "keep" | "summarise";
 }
 
 /** The place where the new answer leaves the other: `position`, perhaps with `token_id`, or `text`. */
@@ -1279,6 +1641,13 @@ export interface NewKey {
   limits?: KeyLimits;
 }
 
+/** A text to remember. */
+export interface NewMemory {
+  text: string;
+  /** The message that it comes from; null: the user wrote it. */
+  message_id?: string | null;
+}
+
 /** A message, and the settings of its answers. Without settings the conversation's hold. */
 export interface NewMessage {
   text: string;
@@ -1293,6 +1662,10 @@ export interface NewMessage {
   is_stepped?: boolean;
   /** The answer begins with a call of one of the conversation's tools. */
   must_call?: boolean;
+  /** Ids of the files that the message carries, at most 8. They stay in the conversation's later prompts. */
+  attachments?: string[];
+  /** Parts of files that go into this message's prompt whatever their similarity. */
+  pins?: Pin[];
 }
 
 /** A model to add. */
@@ -1368,11 +1741,49 @@ export interface OfferedTool {
   description: string;
   /** JSON Schema (as JSON text) of its arguments. */
   parameters: string;
+  /** True where it changes something: each call waits until the user has approved it. */
+  needs_approval: boolean;
+  /** What this server lacks to run it; empty: nothing. */
+  unavailable: string;
 }
 
 /** The tools of the server, in the order in which a prompt lists them. */
 export interface OfferedTools {
   tools: OfferedTool[];
+}
+
+/** A group of the user. */
+export interface OwnGroup {
+  id: number;
+  name: string;
+  /** People of the group, with its viewers. */
+  num_users: number;
+  /** The user's own role. */
+  role: "member" | "owner" | "viewer";
+}
+
+/** The user's groups, by name. */
+export interface OwnGroups {
+  groups: OwnGroup[];
+}
+
+/** An invitation of the user into a group. */
+export interface OwnInvitation {
+  id: number;
+  /** The group's name. */
+  group: string;
+  /** The role that the user has in the group once it is accepted. */
+  role: "member" | "owner" | "viewer";
+  /** Null: that account is gone. */
+  invited_by: string | null;
+  invited_at: string;
+  /** Accepting it makes the user a viewer everywhere: the account then begins no work. */
+  ends_work: boolean;
+}
+
+/** The user's open invitations, the oldest first. */
+export interface OwnInvitations {
+  invitations: OwnInvitation[];
 }
 
 /** Every limit that concerns the user's next request to a model. */
@@ -1388,24 +1799,6 @@ export interface OwnLimitsQuery {
   model?: string;
   /** Id of an own key, whose limits count too. Default: the key with which the question comes. */
   key?: number | null;
-}
-
-/** A group of which the user is an owner. */
-export interface OwnedGroup {
-  id: number;
-  name: string;
-  num_users: number;
-}
-
-/** The groups of which the user is an owner, by name. */
-export interface OwnedGroups {
-  groups: OwnedGroup[];
-}
-
-/** The member who becomes an owner. */
-export interface OwnerBody {
-  /** The user's name. */
-  name: string;
 }
 
 /** One currency's cost in this month of UTC, and a projection to its end. */
@@ -1436,6 +1829,24 @@ export interface PackedTurn {
   /** Tokens kept free for the answer. */
   reserved: number;
   answer_ids: number[];
+}
+
+/** Passages in the file's order. */
+export interface PassageList {
+  passages: PassageText[];
+}
+
+/** A passage of a file. */
+export interface PassageText {
+  /** From 1. */
+  number: number;
+  text: string;
+}
+
+/** The passages to show. */
+export interface PassagesQuery {
+  /** Numbers with commas between them, at most 60. */
+  numbers: string;
 }
 
 /** Users and groups: those with the most requests first. */
@@ -1488,6 +1899,8 @@ export interface Person {
   /** False: the account is closed. */
   is_active: boolean;
   is_superuser: boolean;
+  /** The user is a viewer in each of the own groups, and begins no work. */
+  views_only: boolean;
   /** An operator has stopped the user's sending. */
   is_stopped: boolean;
   /** Groups of the user whose sending is stopped. */
@@ -1502,6 +1915,7 @@ export interface Person {
 export interface PersonGroup {
   id: number;
   name: string;
+  /** People of the group, with its viewers, whose use is not the group's. */
   num_users: number;
   owners: GroupOwner[];
   /** An operator has stopped the sending of all members. */
@@ -1531,6 +1945,15 @@ export interface PersonState {
   tokens_today: number | null;
   /** The newest of the period. */
   requests: UsedRequest[];
+}
+
+/** The user's own choice from a file of the conversation, for one message. */
+export interface Pin {
+  attachment_id: string;
+  /** Numbers of passages that go in, whatever their similarity. */
+  passages?: number[];
+  /** All of the file goes in. */
+  is_whole?: boolean;
 }
 
 /** A request with its place in a chat or in a set of runs. A place is null where there is none, or none any more. */
@@ -1653,8 +2076,12 @@ export interface PolicyEffect {
 export interface PolicyThresholds {
   /** Of messages. */
   input: LayerThresholds;
+  /** Of tools' results and documents. */
+  tool_result: LayerThresholds;
   /** Of answers. */
   output: LayerThresholds;
+  /** By a group's name: thresholds that take the place of those for all. A user of several has the first one's. */
+  groups: Record<string, GroupThresholds>;
 }
 
 /** A user's named settings for answers. */
@@ -1684,7 +2111,13 @@ export interface Preview {
   /** The most that the answer may have. */
   num_output_tokens: number;
   segments: Segment[];
+  /** The tools that it declares, in their order. */
+  tools: ToolSize[];
   dropped: Dropped[];
+  /** Turns to which the dropped messages belong. */
+  num_dropped_turns: number;
+  /** Messages in whose place the prompt has a summary. */
+  summarised: Dropped[];
   /** Tokens of the prompt in the worker's prefix cache at this moment; null: not known. */
   num_cached_tokens: number | null;
   /** Null: the model is unpriced. */
@@ -2156,6 +2589,12 @@ export interface RerunSet {
   runs: Run[];
 }
 
+/** Which results. */
+export interface ResultsQuery {
+  /** The answers; or the lines that have ended without one, each with its reason. */
+  part?: "errors" | "output";
+}
+
 /** The rule in force, and its effect. */
 export interface Retention {
   /** Null: traces are kept forever. */
@@ -2185,6 +2624,11 @@ export interface RetentionPreview {
 export interface RetentionQuery {
   /** 1 to 3,650. */
   keep_days?: string;
+}
+
+/** A role in a group. */
+export interface RoleBody {
+  role: "member" | "owner" | "viewer";
 }
 
 /** The limits and flags that one rule names; null: it does not. */
@@ -2246,8 +2690,29 @@ export interface SafetyState {
   versions: SavedPolicy[];
   /** By category: the text that a reader sees in place of a blocked one. A category without one cannot be blocked. */
   replacements: Record<string, string>;
+  /** The groups there are, for thresholds of their own. */
+  groups: string[];
   /** Saved requests with a safety decision. */
   num_decisions: number;
+}
+
+/** A text that the user saved. */
+export interface SavedMemory {
+  id: string;
+  text: string;
+  /** A disabled memory is in no prompt. */
+  is_enabled: boolean;
+  /** The message that it comes from; null: the user wrote it on the page of memories. */
+  message_id: string | null;
+  /** The conversation of that message; null: there is none, or it was deleted. */
+  conversation_id: string | null;
+  created_at: string;
+  /** Time of the last edit of its text. */
+  updated_at: string;
+  /** Time of the last request whose prompt had it; null: none yet. */
+  used_at: string | null;
+  /** Cosine similarity to the text that was searched for, -1 to 1; null: nothing was searched for. */
+  similarity: number | null;
 }
 
 /** A version of the policy. */
@@ -2293,6 +2758,8 @@ export interface Sent {
   user_message: Message;
   /** The conversation's title. */
   title: string;
+  /** What the message did with the user's memories, or asks. Null: nothing. */
+  memory: MemoryNotice | null;
 }
 
 /** The trace has reached the OTLP endpoint. */
@@ -2352,13 +2819,6 @@ export interface ShareList {
 
 /** One shared rule. */
 export interface SharedLimits {
-  model: string;
-  user_id: number | null;
-  /** The user's name; empty: requests of all users. */
-  user: string;
-  group_id: number | null;
-  /** The group's name; empty: it is no rule of a group. */
-  group: string;
   max_open: number | null;
   requests_per_minute: number | null;
   input_tokens_per_minute: number | null;
@@ -2366,6 +2826,15 @@ export interface SharedLimits {
   tokens_per_day: number | null;
   daily_budget_nano: number | null;
   monthly_budget_nano: number | null;
+  model: string;
+  user_id: number | null;
+  /** The user's name; empty: requests of all users. */
+  user: string;
+  group_id: number | null;
+  /** The group's name; empty: it is no rule of a group. */
+  group: string;
+  /** The group's owners set it. The operators' own holds beside it. */
+  is_of_owners: boolean;
 }
 
 /** The subject, and all amounts that its requests share. All null: the rule is removed. The subject is a model, a group's members together, a user at one model, or the whole site. */
@@ -2375,6 +2844,7 @@ export interface SharedLimitsBody {
   input_tokens_per_minute: number | null;
   output_tokens_per_minute: number | null;
   tokens_per_day: number | null;
+  /** In billionths of a unit of each currency, on one day of UTC. */
   daily_budget_nano: number | null;
   monthly_budget_nano: number | null;
   /** Id of a registered model; empty: requests to all models. */
@@ -2383,6 +2853,8 @@ export interface SharedLimitsBody {
   user_id?: number | null;
   /** Only without a model. */
   group_id?: number | null;
+  /** Only with a group: the rule of its owners, beside the operators' own. */
+  is_of_owners?: boolean;
 }
 
 /** All shared rules, without those of single keys. */
@@ -2440,6 +2912,8 @@ export interface SignedIn {
   is_superuser: boolean;
   /** Names such as usage.view_usagerecord, which open an operator's pages. */
   permissions: string[];
+  /** The user is a viewer in each of the own groups, and begins no work. */
+  views_only: boolean;
 }
 
 /** The operator's rules, and their effect. Of several rules that concern a user the shortest holds. */
@@ -2531,6 +3005,39 @@ export interface Stopping {
   status: "stopping";
 }
 
+/** The summaries of a conversation. */
+export interface Summaries {
+  summaries: Summary[];
+}
+
+/** A summary that stands for the oldest turns of a branch. */
+export interface Summary {
+  id: string;
+  /** open: it is being made. failed: it holds for nothing, and the turns stay as they are. */
+  state: "done" | "failed" | "open";
+  /** Its generation, a request with its own trace and bill; null: deleted. */
+  request_id: string | null;
+  /** The last message that it covers. It holds for each branch with this message. */
+  up_to_id: string;
+  text: string;
+  num_turns: number;
+  num_tokens_before: number;
+  /** Null until it is made. */
+  num_tokens: number | null;
+  cost_nano: number | null;
+  currency: string;
+  /** The reason why it failed. */
+  problem: string | null;
+  created_at: string;
+}
+
+/** The most that the summary costs, by today's prices. */
+export interface SummaryCost {
+  currency: string;
+  /** Nothing of its prompt is taken from the cache, and it is as long as it may be. */
+  most_nano: number;
+}
+
 /** The state of the service, part by part. */
 export interface SystemHealth {
   status: "not ready" | "ready";
@@ -2619,6 +3126,13 @@ export interface ToolCall {
   is_error: boolean;
 }
 
+/** The definition of one tool in the next request's prompt. */
+export interface ToolSize {
+  name: string;
+  /** Tokens that begin in its line. */
+  num_tokens: number;
+}
+
 /** The room that the user's saved traces take, and the quota for imports. */
 export interface TraceStorage {
   /** All saved traces of the user, compressed as they are kept: own answers and imports. */
@@ -2648,6 +3162,13 @@ export interface Turn {
   is_cache_known: boolean | null;
   /** Null until the request is settled. In step mode it has the time that a person took to choose. */
   duration_us: number | null;
+}
+
+/** A turn of the branch. */
+export interface TurnShown {
+  question: string;
+  answer: string;
+  num_tokens: number;
 }
 
 /** A conversation as a whole. */
@@ -2860,8 +3381,8 @@ export interface Verdict {
 
 /** Requests that would be judged otherwise, in one way. */
 export interface VerdictChange {
-  before: "allow" | "block" | "flag";
-  after: "allow" | "block" | "flag";
+  before: "allow" | "block" | "flag" | "rewrite";
+  after: "allow" | "block" | "flag" | "rewrite";
   num: number;
   examples: ExampleRequest[];
 }
@@ -2979,6 +3500,10 @@ export interface Operations {
   "POST /api/conversations/{conversation_id}/preview": { body: Draft; answer: Preview; };
   "POST /api/conversations/{conversation_id}/messages": { body: NewMessage; answer: Sent; };
   "GET /api/conversations/{conversation_id}/turns": { answer: Turns; };
+  "GET /api/conversations/{conversation_id}/compactions": { answer: Summaries; };
+  "POST /api/conversations/{conversation_id}/compactions": { body: Compaction; answer: Summary; };
+  "POST /api/conversations/{conversation_id}/compactions/preview": { body: Compaction; answer: CompactionPreview; };
+  "DELETE /api/conversations/{conversation_id}/compactions/{summary_id}": { answer: void; };
   "POST /api/messages/{message_id}/regenerate": { body: Regeneration; answer: Started; };
   "GET /api/requests": { query: ListQuery; answer: RequestList; };
   "POST /api/requests/import": { body: FormData; answer: ImportedRequests; };
@@ -2992,8 +3517,10 @@ export interface Operations {
   "POST /api/requests/{request_id}/cancel": { answer: Stopping; };
   "POST /api/requests/{request_id}/fork": { body: NewFork; answer: Started; };
   "POST /api/requests/{request_id}/step": { body: StepCommand; answer: Taken; };
+  "POST /api/requests/{request_id}/approvals": { body: Decision; answer: Decided; };
   "POST /api/requests/{request_id}/observed": { body: Partial<ClientTiming>; answer: void; };
   "GET /api/requests/{request_id}/compared": { answer: ContextCompared; };
+  "GET /api/requests/{request_id}/left-out": { answer: LeftOut; };
   "GET /api/requests/{request_id}/ledger": { answer: LedgerEntry; };
   "POST /api/requests/{request_id}/probes": { body: ProbeBody; answer: ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured | Waiting; };
   "GET /api/requests/{request_id}/reruns": { answer: RerunList; };
@@ -3026,8 +3553,11 @@ export interface Operations {
   "POST /api/users/{target_id}/resume": { body: StopBody; answer: void; };
   "PUT /api/users/{target_id}/limits": { body: LimitsBody; answer: RuleValues; };
   "PUT /api/groups/{group_id}/limits": { body: LimitsBody; answer: RuleValues; };
-  "POST /api/groups/{group_id}/owners": { body: OwnerBody; answer: GroupOwners; };
-  "DELETE /api/groups/{group_id}/owners/{target_id}": { answer: GroupOwners; };
+  "GET /api/groups/{group_id}/people": { answer: GroupPeople; };
+  "PATCH /api/groups/{group_id}/people/{target_id}": { body: RoleBody; answer: GroupPeople; };
+  "DELETE /api/groups/{group_id}/people/{target_id}": { answer: GroupPeople; };
+  "POST /api/groups/{group_id}/invitations": { body: InvitationBody; answer: GroupPeople; };
+  "DELETE /api/groups/{group_id}/invitations/{invitation_id}": { answer: GroupPeople; };
   "GET /api/groups/{group_id}/stop": { answer: StopPreview; };
   "POST /api/groups/{group_id}/stop": { body: StopBody; answer: Stopped; };
   "POST /api/groups/{group_id}/resume": { body: StopBody; answer: void; };
@@ -3048,10 +3578,12 @@ export interface Operations {
   "GET /api/usage/refusals": { answer: Refusals; };
   "GET /api/usage/days": { query: PeriodQuery; answer: DailyUsage; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
-  "GET /api/usage/groups": { answer: OwnedGroups; };
+  "GET /api/usage/groups": { answer: OwnGroups; };
   "GET /api/usage/groups/{group_id}": { query: MembersUsageQuery; answer: UsageReport; };
   "GET /api/usage/groups/{group_id}/days": { query: PeriodQuery; answer: DailyUsage; };
   "GET /api/usage/groups/{group_id}/requests": { query: MembersUsedRequestsQuery; answer: UsedRequestList; };
+  "GET /api/usage/groups/{group_id}/limits": { answer: GroupLimits; };
+  "PUT /api/usage/groups/{group_id}/limits": { body: GroupLimitsBody; answer: GroupLimits; };
   "GET /api/usage/groups/{group_id}/findings": { query: MembersUsageQuery; answer: Findings; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
   "GET /api/usage/findings": { query: UsageQuery; answer: Findings; };
@@ -3081,6 +3613,10 @@ export interface Operations {
   "DELETE /api/account/sign-ins/{sign_in_id}": { answer: void; };
   "GET /api/users/{target_id}/sign-ins": { answer: SignInsPreview; };
   "POST /api/users/{target_id}/sign-ins/end": { body: StopBody; answer: EndedSignIns; };
+  "DELETE /api/account/groups/{group_id}": { answer: void; };
+  "GET /api/account/invitations": { answer: OwnInvitations; };
+  "POST /api/account/invitations/{invitation_id}/accept": { answer: void; };
+  "POST /api/account/invitations/{invitation_id}/decline": { answer: void; };
   "GET /api/keys": { answer: KeyList; };
   "POST /api/keys": { body: NewKey; answer: CreatedKey; };
   "PATCH /api/keys/{key_id}": { body: KeyChange; answer: Key; };
@@ -3093,7 +3629,18 @@ export interface Operations {
   "POST /api/account/erasure": { body: ConfirmedErasure; answer: UserData; };
   "GET /api/users/{user_id}/data": { answer: UserData; };
   "POST /api/users/{user_id}/erasure": { body: ConfirmedErasure; answer: UserData; };
+  "GET /api/attachments": { answer: AttachmentList; };
+  "POST /api/attachments": { query: AttachmentQuery; body: FormData; answer: Attachment; };
+  "GET /api/attachments/{attachment_id}": { answer: Attachment; };
+  "DELETE /api/attachments/{attachment_id}": { answer: void; };
+  "GET /api/attachments/{attachment_id}/passages": { query: PassagesQuery; answer: PassageList; };
   "GET /api/tools": { answer: OfferedTools; };
+  "GET /api/memory": { query: MemoryQuery; answer: MemoryList; };
+  "POST /api/memory": { body: NewMemory; answer: SavedMemory; };
+  "DELETE /api/memory": { answer: ClearedMemory; };
+  "PUT /api/memory/mode": { body: MemoryMode; answer: MemoryMode; };
+  "PATCH /api/memory/{memory_id}": { body: MemoryChange; answer: SavedMemory; };
+  "DELETE /api/memory/{memory_id}": { answer: void; };
   "GET /api/presets": { answer: PresetList; };
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };
@@ -3101,6 +3648,10 @@ export interface Operations {
   "POST /api/bring": { body: BroughtPair; answer: TakenApart; };
   "GET /api/bring/prices": { answer: PriceTables; };
   "POST /api/bring/send": { body: BroughtText; answer: BroughtSent; };
+  "GET /api/batches": { query: BatchesQuery; answer: BatchList; };
+  "POST /api/batches": { body: FormData; answer: NewBatch; };
+  "GET /api/batches/{batch_id}": { query: LinesQuery; answer: BatchDetail; };
+  "POST /api/batches/{batch_id}/cancel": { answer: BatchItem; };
   "GET /api/recordings": { answer: RecordingList; };
   "GET /api/recordings/{recording_id}": { query: TurnsQuery; answer: Recording; };
   "PATCH /api/recordings/{recording_id}": { body: RecordingChange; answer: RecordingItem; };

@@ -2,7 +2,40 @@
 
 export const PROTOCOL_VERSION = 2;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | EmbeddingTokenized | EmbeddingComputed | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+
+/** A file of the conversation, and its part in the prompt. */
+export interface AttachedFile {
+  id: string;
+  name: string;
+  media_type: string;
+  /** Tokens that the prompt has of it, its frame included. */
+  num_tokens: number;
+  /** Passages of the whole file. */
+  num_passages: number;
+  /** The prompt has all of it. */
+  is_whole: boolean;
+  /** In the file's order. Empty where the prompt has all of it. */
+  passages: ChosenPassage[];
+  /** The most similar of the other passages, at most 50, the most similar first. */
+  left: LeftPassage[];
+}
+
+/** The parts of the attached files that the prompt contains, chosen by their similarity to the message. */
+export interface AttachmentSelected {
+  type: "attachment.selected";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** The embedding model; empty: no passage was compared. */
+  model: string;
+  /** Tokens that all files may have in the prompt: a share of the window. A pinned passage may exceed it. */
+  budget: number;
+  /** Tokens of all files in the prompt. */
+  num_tokens: number;
+  files: AttachedFile[];
+  /** Time of the choice, which was made before the request was accepted. */
+  duration_us: number;
+}
 
 /** The other sequences in this request's steps, from this step until the next such event. The event counts sequences alone. It records neither which requests they are nor their tokens. */
 export interface BatchComposed {
@@ -121,6 +154,18 @@ export interface Candidate {
   probability: number;
 }
 
+/** A passage that the prompt contains. */
+export interface ChosenPassage {
+  /** Its place in the file, from 1. */
+  number: number;
+  /** Tokens of its text. Passages overlap, so the sum may exceed the file's. */
+  num_tokens: number;
+  /** Cosine similarity of its embedding and the message's, -1 to 1. */
+  similarity: number;
+  /** The user chose it; its similarity did not. */
+  is_pinned: boolean;
+}
+
 /** The browser's measurements, in µs since the epoch by its own clock, except durations and clock offsets. */
 export interface ClientTiming {
   /** When the key (or button) that sent the message was pressed. */
@@ -169,6 +214,8 @@ export interface ContextAssembled {
   num_prompt_tokens: number;
   segments: Segment[];
   dropped: Dropped[];
+  /** Messages in whose place the prompt has a summary. */
+  summarised: Dropped[];
   duration_us: number;
 }
 
@@ -196,6 +243,13 @@ export interface ContextCompared {
   changed: SegmentChange[];
   /** Segments of the prompt before that this one lacks, except the template's own. */
   removed: Dropped[];
+}
+
+/** Characters of one kind that were folded or dropped before the check. */
+export interface Disguise {
+  /** `homoglyph`: looks like a Latin letter. `compatibility`: another form of one. The others are invisible. */
+  kind: "bidi" | "compatibility" | "homoglyph" | "tag" | "zero_width";
+  num: number;
 }
 
 /** One pass checked guesses of the next tokens. The sampled tokens follow as events. */
@@ -265,13 +319,25 @@ export interface EmbeddingTokenized {
   duration_us: number;
 }
 
+/** A piece of personal data, a secret or the opening of a refusal. Its text is not recorded. */
+export interface FoundSpan {
+  kind: "API key" | "access token" | "bank account" | "card number" | "cloud key" | "e-mail" | "opening" | "phone number" | "private key" | "social security number" | "web token";
+  category: string;
+  /** Index of its first character. Where it was rewritten, of its replacement's. */
+  start: number;
+  /** One past the last character. */
+  end: number;
+  /** True: `[kind]` stands in its place, and its tokens are not recorded. */
+  is_rewritten: boolean;
+}
+
 /** The unit of the wire and of the log: the events of one append. */
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. */
   seq: number;
   /** The frame's id: the seq of its last event, and a digest of the log up to there. A saved trace has none, as it never changes: there the last seq is enough. */
   id?: string;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | EmbeddingTokenized | EmbeddingComputed | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** The request's owner and the limits that the gateway checked. */
@@ -456,6 +522,13 @@ export interface GrammarMasked {
   duration_us: number;
 }
 
+/** The layers in which a group has thresholds of its own. */
+export interface GroupPolicy {
+  input: Override;
+  tool_result: Override;
+  output: Override;
+}
+
 /** An answer known beforehand, which the engine's prompt lookup guesses ahead. */
 export interface GuessRequest {
   type: "guess";
@@ -479,6 +552,12 @@ export interface GuessStep {
 export interface Guesses {
   type: "guess";
   steps: GuessStep[];
+}
+
+/** A passage that the prompt leaves out. */
+export interface LeftPassage {
+  number: number;
+  similarity: number;
 }
 
 /** The next tokens that the residual stream after one layer predicts. */
@@ -551,6 +630,21 @@ export interface LoopStep {
   is_same: boolean;
 }
 
+/** The user's memories were searched for those that the new message is about. */
+export interface MemoryRecalled {
+  type: "memory.recalled";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** The chosen memories, in the prompt's order. */
+  items: RecalledMemory[];
+  /** Enabled memories of the user, each of which was compared with the message. */
+  num_considered: number;
+  /** Least similarity of a new choice. */
+  threshold: number;
+  /** Time of the search, with the message's embedding. The site searched before it accepted the request. */
+  duration_us: number;
+}
+
 /** A token and how near it is. */
 export interface Near {
   id: number;
@@ -607,6 +701,13 @@ export interface OrderRequest {
   second: number[];
 }
 
+/** The thresholds of one layer that are others for a group, from 0 to 1. NEVER: the action is off. */
+export interface Override {
+  flag: Record<string, number>;
+  rewrite: Record<string, number>;
+  block: Record<string, number>;
+}
+
 /** One policy file. */
 export interface Policy {
   name: string;
@@ -616,6 +717,9 @@ export interface Policy {
   output: Thresholds;
   replacement: Record<string, string>;
   help_first: string[];
+  tool_result: Thresholds | null;
+  groups: Record<string, GroupPolicy>;
+  form: number;
 }
 
 /** One chunk of the prompt was computed. */
@@ -765,6 +869,19 @@ export interface ReadingRequest {
   asked: number[];
 }
 
+/** A memory that was chosen for the prompt. */
+export interface RecalledMemory {
+  id: string;
+  /** The text as it was then; the policy's words where the safety policy blocked it. */
+  text: string;
+  /** Cosine similarity to the new message, -1 to 1. */
+  similarity: number;
+  /** True: the prompt before had it, so it stays whatever its similarity. */
+  is_kept: boolean;
+  /** True: the safety policy blocked it, so the prompt lacks it. */
+  is_blocked: boolean;
+}
+
 /** The numbers of generated tokens between checks. */
 export interface Release {
   first_tokens: number;
@@ -778,7 +895,7 @@ export interface RequestAccepted {
   at: number;
   request_id: string;
   /** The API that received the request. */
-  surface: "anthropic" | "chat" | "check" | "openai" | "replay";
+  surface: "anthropic" | "chat" | "check" | "openai" | "replay" | "summary";
   model: string;
   params: SamplingParams;
   /** Wall clock at acceptance, µs since the epoch: the zero of every `at`. */
@@ -797,6 +914,8 @@ export interface RequestAccepted {
   replay_of: string | null;
   /** The client's call. None: the page sent the message, or the body is too long to be kept with the trace. */
   sent: SentCall | null;
+  /** The batch of which it answers a line, at half the price. None: it is in none, or this was not recorded. */
+  batch_id: string | null;
 }
 
 /** A user, an operator or the worker stopped the request. The generation ends within one engine step. */
@@ -845,7 +964,10 @@ export interface SafetyChecked {
   at: number;
   /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
   generation: number;
-  layer: "input" | "output" | "tool_result";
+  /** Files and memories are checked like the result of a tool: their text is data, and no wish of the user. `refusal`: the model itself refused. It is recorded only then, and changes nothing of the answer. */
+  layer: "input" | "output" | "refusal" | "tool_result";
+  /** Source of the checked text where it is a part of the prompt: `attachment:<id>`, or `memory` for all memories. */
+  subject: string;
   classifier: string;
   version: string;
   /** Name and version of the policy file that set the thresholds. */
@@ -859,6 +981,10 @@ export interface SafetyChecked {
   duration_us: number;
   /** Output only: time for which the oldest text of this span waited for this check. */
   buffered_us: number;
+  /** Unicode tricks that were undone before the check. */
+  disguises: Disguise[];
+  /** Personal data and secrets, by their places in the message, the result or the answer as it is shown. */
+  findings: FoundSpan[];
 }
 
 /** One category's score. */
@@ -869,7 +995,7 @@ export interface SafetyScore {
   /** At or above this score the verdict of this category applies. */
   threshold: number;
   /** Outcome of this score. */
-  verdict: "allow" | "block" | "flag";
+  verdict: "allow" | "block" | "flag" | "rewrite";
 }
 
 /** The parameters that choose each token. The logits processors apply in the order of these fields. */
@@ -1087,9 +1213,10 @@ export interface TextWithheld {
   replacement: string;
 }
 
-/** Per category: the lowest score that is flagged, and the lowest that is blocked. */
+/** Per category: the lowest score that is flagged, that is rewritten and that is blocked. */
 export interface Thresholds {
   flag: Record<string, number>;
+  rewrite: Record<string, number>;
   block: Record<string, number>;
 }
 
@@ -1147,6 +1274,8 @@ export interface TokenSampled {
   batch_size: number | null;
   /** `person`: in step mode a person took another candidate than the one that u draws. low and high are then None. */
   chosen_by: "draw" | "person";
+  /** True: the output check rewrote this token's text. id and piece are the replacement's: the first of its tokens has all of the replacement's bytes. Nothing else is recorded, and is_shown is False. */
+  is_withheld: boolean;
 }
 
 /** A function of the client that the model may call. */
@@ -1155,6 +1284,31 @@ export interface Tool {
   description: string;
   parameters: string;
   is_strict: boolean;
+}
+
+/** A call of a tool that changes something waits for the user's approval. */
+export interface ToolApprovalAsked {
+  type: "tool.approval_asked";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+  call_id: string;
+  name: string;
+  /** JSON, as the model wrote it. */
+  arguments: string;
+  /** Time for the user's decision. After it the call counts as declined. */
+  timeout_us: number;
+}
+
+/** The user approved a call. Nothing else approves one: no text of a model, of a document or of a tool. */
+export interface ToolApproved {
+  type: "tool.approved";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+  call_id: string;
 }
 
 /** The model called a tool. */
@@ -1177,6 +1331,18 @@ export interface ToolCalls {
   tools: Tool[];
   is_required: boolean;
   is_parallel: boolean;
+}
+
+/** A call is not made. The model reads that it was declined. */
+export interface ToolDeclined {
+  type: "tool.declined";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+  call_id: string;
+  /** `time`: no decision came in time. */
+  by: "time" | "user";
 }
 
 /** A tool answered. */
@@ -1285,8 +1451,10 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "request.observed": {"lane": "browser", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "gateway.checked": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "gateway", "replay_ms": 900},
   "safety.checked": {"lane": "safety", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 1000},
+  "attachment.selected": {"lane": "context", "is_mark": true, "label": "{num_tokens|token} of attached files", "meaning": "The prompt contains short files whole, and the most similar passages of long ones.", "scene": null, "replay_ms": 0},
   "embedding.tokenized": {"lane": "tokens", "is_mark": false, "label": "{num_tokens|token}", "meaning": "The embedding model reads each text alone.", "scene": null, "replay_ms": 600},
   "embedding.computed": {"lane": "prefill", "is_mark": false, "label": "{num_texts|vector} of {num_dimensions} numbers", "meaning": "The model reads each text once, and the mean over its tokens is the vector.", "scene": null, "replay_ms": 800},
+  "memory.recalled": {"lane": "context", "is_mark": true, "label": "searched {num_considered|memory|memories}", "meaning": "The user's saved notes that the message is about.", "scene": "context", "replay_ms": 800},
   "context.assembled": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": "context", "replay_ms": 2200},
   "context.compared": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "prompt.tokenized": {"lane": "tokens", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 2400},
@@ -1308,7 +1476,10 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "grammar.masked": {"lane": "sampling", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The grammar removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
   "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check allowed this text, and the worker sent it to the browser.", "scene": "release", "replay_ms": 900},
   "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text, so it never left the worker.", "scene": "release", "replay_ms": 1600},
+  "tool.approval_asked": {"lane": "sampling", "is_mark": true, "label": "asks to approve {name}", "meaning": "The call changes something, so it waits for its user.", "scene": null, "replay_ms": 0},
+  "tool.approved": {"lane": "sampling", "is_mark": true, "label": "approved", "meaning": "The user approved the call, which runs now.", "scene": null, "replay_ms": 0},
   "tool.called": {"lane": "sampling", "is_mark": true, "label": "calls {name}", "meaning": "The answer pauses until the tool's result.", "scene": null, "replay_ms": 0},
+  "tool.declined": {"lane": "sampling", "is_mark": true, "label": "declined by {by}", "meaning": "The call is not made.", "scene": null, "replay_ms": 0},
   "tool.finished": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "bill.posted": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": "bill", "replay_ms": 2000},
   "probe.attended": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
@@ -1319,8 +1490,8 @@ export const SHOWN: Record<string, Shown | undefined> = {
 
 /** Fields that the wire leaves out where they have these values, by type. The reducer fills them in. */
 export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
-  "safety.checked": {"generation": 0, "buffered_us": 0},
-  "context.assembled": {"generation": 0, "dropped": []},
+  "safety.checked": {"generation": 0, "subject": "", "buffered_us": 0, "disguises": [], "findings": []},
+  "context.assembled": {"generation": 0, "dropped": [], "summarised": []},
   "prompt.tokenized": {"generation": 0, "special": [], "lossy_bytes": 0},
   "generation.queued": {"generation": 0},
   "generation.started": {"generation": 0, "server": null, "cache_shape": null},
@@ -1334,12 +1505,15 @@ export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
   "cache.evicted": {"generation": 0},
   "batch.composed": {"generation": 0, "num_decoding": null, "num_prefilling": null},
   "prefill.advanced": {"generation": 0},
-  "token.sampled": {"generation": 0, "is_special": false, "is_shown": true, "chosen_by": "draw"},
+  "token.sampled": {"generation": 0, "is_special": false, "is_shown": true, "chosen_by": "draw", "is_withheld": false},
   "token.proposed": {"generation": 0},
   "draft.verified": {"generation": 0, "pieces": []},
   "grammar.masked": {"generation": 0},
   "text.released": {"generation": 0},
   "text.withheld": {"generation": 0},
+  "tool.approval_asked": {"generation": 0},
+  "tool.approved": {"generation": 0},
   "tool.called": {"generation": 0, "sandbox": ""},
+  "tool.declined": {"generation": 0},
   "tool.finished": {"generation": 0, "is_error": false},
 };

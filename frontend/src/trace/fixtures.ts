@@ -55,6 +55,7 @@ export function token(position: number, at: number): TokenSampled {
   const scaled = logits.map((logit) => logit / 0.5);
   return {
     type: "token.sampled",
+    is_withheld: false,
     generation: 0,
     at,
     position,

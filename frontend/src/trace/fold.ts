@@ -1,5 +1,5 @@
 /** The one reducer: live, replay, comparison and export all fold events with it. */
-import { DEFAULTS, type AnyEvent } from "../protocol/events";
+import { DEFAULTS, type AnyEvent, type SafetyChecked } from "../protocol/events";
 import { browserMoments } from "./browser-clock";
 import {
   emptyGeneration,
@@ -35,12 +35,16 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       return { ...next, embeddedTexts: event };
     case "embedding.computed":
       return { ...next, embedding: event };
+    case "memory.recalled":
+      return { ...next, recalled: event };
     case "context.compared":
       return replaced(next, next.generations[0]!, { ...next.generations[0]!, compared: event });
     case "bill.posted":
       return { ...next, bill: event };
     case "safety.checked":
-      return event.layer === "input" ? { ...next, inputCheck: event } : inGeneration(next, event);
+      return checked(next, event);
+    case "attachment.selected":
+      return { ...next, attached: event };
     case "token.proposed":
       return { ...inGeneration(next, event), proposed: event.token, proposedAt: event.at, isStepped: true };
     case "token.sampled":
@@ -49,6 +53,14 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     default:
       return isOfGeneration(event) ? inGeneration(next, event) : next;
   }
+}
+
+/** The view after a check of the message, of memories, of an attached file, or of anything in a generation. */
+function checked(view: TraceView, event: SafetyChecked): TraceView {
+  if (event.layer === "input") return { ...view, inputCheck: event };
+  if (!event.subject) return inGeneration(view, event);
+  if (event.subject === "memory") return { ...view, memoryChecks: [...view.memoryChecks, event] };
+  return { ...view, fileChecks: [...view.fileChecks, event] };
 }
 
 /** Enter, in place, the fields that the wire leaves out where they have their default. */

@@ -20,7 +20,10 @@ import type {
   TextReleased,
   TextWithheld,
   TokenSampled,
+  ToolApprovalAsked,
+  ToolApproved,
   ToolCalled,
+  ToolDeclined,
   ToolFinished,
 } from "../protocol/events";
 import { enter, type Drafts } from "./drafts";
@@ -60,9 +63,14 @@ export interface Generation {
   drafts: Drafts;
   masks: GrammarMasked[];
   outputChecks: SafetyChecked[];
+  /** The answer began with the model's own refusal; null: no such opening was recognised. */
+  refusal: SafetyChecked | null;
   releases: TextReleased[];
   withheld: TextWithheld | null;
   text: string;
+  /** Questions about calls that change something, and what the user decided. */
+  approvals: ToolApprovalAsked[];
+  decisions: (ToolApproved | ToolDeclined)[];
   toolCalls: ToolCalled[];
   toolResults: ToolFinished[];
   /** Its end. */
@@ -96,9 +104,12 @@ export function emptyGeneration(number: number): Generation {
     drafts: { guesses: new Map(), passes: new Map() },
     masks: [],
     outputChecks: [],
+    refusal: null,
     releases: [],
     withheld: null,
     text: "",
+    approvals: [],
+    decisions: [],
     toolCalls: [],
     toolResults: [],
     generation: null,
@@ -109,6 +120,7 @@ export function emptyGeneration(number: number): Generation {
 export function foldGeneration(own: Generation, event: GenerationEvent): Generation {
   switch (event.type) {
     case "safety.checked":
+      if (event.layer === "refusal") return { ...own, refusal: event };
       own.outputChecks.push(event);
       return own;
     case "context.assembled":
@@ -148,6 +160,13 @@ export function foldGeneration(own: Generation, event: GenerationEvent): Generat
       return own;
     case "batch.composed":
       own.batches.push(event);
+      return own;
+    case "tool.approval_asked":
+      own.approvals.push(event);
+      return own;
+    case "tool.approved":
+    case "tool.declined":
+      own.decisions.push(event);
       return own;
     case "tool.called":
       own.toolCalls.push(event);

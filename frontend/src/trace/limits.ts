@@ -97,6 +97,7 @@ export function byShareLeft<T extends { limit: Limit }>(limits: readonly T[]): T
 
 const OTHER_CAUSES: Record<string, string> = {
   sending_stopped: "an operator had stopped the sending",
+  views_only: "the user was a viewer in each group",
   switched_off: "an operator had switched this off",
   overloaded: "the server had no free place",
   rate_limited: "too many answers had failed by their form",
@@ -111,6 +112,31 @@ export function refusalText({ limit, num_asked: asked, code }: Refusal): string 
   const wanted =
     asked == null ? "" : `, ${limit.currency ? "up to " : ""}${amountText(limit, asked)} asked for`;
   return `${LIMIT_NAMES[limit.name]}${owner && `, ${owner}`}: ${left}${wanted}`;
+}
+
+export interface Refusals {
+  /** The newest of them. */
+  last: Refusal;
+  num: number;
+}
+
+/** Refusals of one call by one limit that follow each other are one entry. refusals: the newest first. */
+export function inRows(refusals: readonly Refusal[]): Refusals[] {
+  const rows: Refusals[] = [];
+  for (const refusal of refusals) {
+    const row = rows.at(-1);
+    if (row && isAlike(row.last, refusal)) row.num += 1;
+    else rows.push({ last: refusal, num: 1 });
+  }
+  return rows;
+}
+
+/** The same call was refused by the same limit, however this stood. */
+function isAlike(a: Refusal, b: Refusal): boolean {
+  const causes = [a, b].map(({ code, limit, surface, model, key, num_requests }) =>
+    JSON.stringify([code, limit?.name, limit?.subject, surface, model, key, num_requests]),
+  );
+  return causes[0] === causes[1];
 }
 
 /** When a refused call may be sent again. */

@@ -15,6 +15,7 @@ const context = (window: number): ContextAssembled => ({
   num_prompt_tokens: 10,
   segments: [],
   dropped: [],
+  summarised: [],
   duration_us: 1,
 });
 

@@ -1,18 +1,23 @@
 /** The known facts of a request at one moment: the events so far, sorted by subject. */
 import type {
   AnyEvent,
+  AttachmentSelected,
   BillPosted,
   ClientTiming,
   EmbeddingComputed,
   EmbeddingTokenized,
   GatewayChecked,
+  MemoryRecalled,
   RequestAccepted,
   RequestFailed,
   RequestFinished,
   SafetyChecked,
   TextReleased,
   TokenSampled,
+  ToolApprovalAsked,
+  ToolApproved,
   ToolCalled,
+  ToolDeclined,
   ToolFinished,
   Usage,
 } from "../protocol/events";
@@ -40,6 +45,13 @@ export interface RequestFacts {
   accepted: RequestAccepted | null;
   gateway: GatewayChecked | null;
   inputCheck: SafetyChecked | null;
+  /** The search of the user's memories; null: there was none. */
+  recalled: MemoryRecalled | null;
+  memoryChecks: SafetyChecked[];
+  /** The choice of passages from attached files; null: there is no file. */
+  attached: AttachmentSelected | null;
+  /** The checks of attached files, in order. */
+  fileChecks: SafetyChecked[];
   /** The texts of an embedding; null: this is none, or it failed before they were tokens. */
   embeddedTexts: EmbeddingTokenized | null;
   embedding: EmbeddingComputed | null;
@@ -73,6 +85,10 @@ export function emptyView(): TraceView {
     accepted: null,
     gateway: null,
     inputCheck: null,
+    recalled: null,
+    memoryChecks: [],
+    attached: null,
+    fileChecks: [],
     embeddedTexts: null,
     embedding: null,
     generations: [generation],
@@ -121,6 +137,35 @@ export function allTokens({ generations }: TraceView): TokenSampled[] {
 /** The calls of tools in all generations, in order. */
 export function allCalls({ generations }: TraceView): ToolCalled[] {
   return generations.flatMap(({ toolCalls }) => toolCalls);
+}
+
+/** The questions about calls that change something, in order. */
+export function allApprovals({ generations }: TraceView): ToolApprovalAsked[] {
+  return generations.flatMap(({ approvals }) => approvals);
+}
+
+/** What was decided about a call; null: nothing yet. */
+export function decisionOf({ generations }: TraceView, callId: string): ToolApproved | ToolDeclined | null {
+  for (const { decisions } of generations)
+    for (const each of decisions) if (each.call_id === callId) return each;
+  return null;
+}
+
+export type MadeCall = Pick<ToolCalled, "call_id" | "name" | "arguments">;
+
+/** All calls, also those that were declined and not run. An id ends in the numbers of generation and call. */
+export function madeCalls(view: TraceView): MadeCall[] {
+  const found = new Map<string, MadeCall>();
+  for (const each of [...allApprovals(view), ...allCalls(view)]) found.set(each.call_id, each);
+  return [...found.values()].sort((one, other) =>
+    one.call_id.localeCompare(other.call_id, undefined, { numeric: true }),
+  );
+}
+
+/** The calls that wait for the user's decision. */
+export function waitingApprovals(view: TraceView): ToolApprovalAsked[] {
+  if (isOver(view) || view.cancelledAt !== null) return [];
+  return allApprovals(view).filter(({ call_id }) => decisionOf(view, call_id) === null);
 }
 
 /** Their results, as they came. */

@@ -1,6 +1,7 @@
 /** The native JSON API: calls by the generated table of operations. */
 import type {
   ApiProblem,
+  Compaction,
   Draft,
   ErrorAnswer,
   ExperimentBody,
@@ -38,10 +39,15 @@ export class ApiError extends Error {
   }
 }
 
-/** The users whose usage is asked for: all, the signed-in one, or the members of a group that this one owns. */
+/** The users whose usage is asked for: all, the signed-in one, or the members of a group of this one. */
 export type Scope =
-  | { readonly kind: "all" | "own"; readonly group?: undefined }
-  | { readonly kind: "group"; readonly group: number };
+  | { readonly kind: "all" | "own"; readonly group?: undefined; readonly isSummed?: undefined }
+  | {
+      readonly kind: "group";
+      readonly group: number;
+      /** The reader sees the sums of all, and no user. */
+      readonly isSummed?: boolean;
+    };
 
 /** The settings of the answers to a message, and their number. */
 export interface Asking {
@@ -197,6 +203,18 @@ export const api = {
   checkSettings: (body: Asking & { model: string; system_prompt: string }) =>
     call("POST /api/conversations/check", { body }),
   tools: () => call("GET /api/tools"),
+  /** model: the one whose tokens are counted. */
+  attach: (file: File, model: string) =>
+    call("POST /api/attachments", { query: query({ model }), body: upload(file) }),
+  attachment: (attachment_id: string) =>
+    call("GET /api/attachments/{attachment_id}", { path: { attachment_id } }),
+  deleteAttachment: (attachment_id: string) =>
+    call("DELETE /api/attachments/{attachment_id}", { path: { attachment_id } }),
+  passages: (attachment_id: string, numbers: number[]) =>
+    call("GET /api/attachments/{attachment_id}/passages", {
+      path: { attachment_id },
+      query: query({ numbers: numbers.join(",") }),
+    }),
   presets: () => call("GET /api/presets"),
   savePreset: (body: NewPreset) => call("POST /api/presets", { body }),
   renamePreset: (preset_id: number, name: string) =>
@@ -211,6 +229,25 @@ export const api = {
           body,
           signal,
         }),
+  /** Preview a summary of the oldest turns. */
+  previewCompaction: (conversation_id: string, body: Compaction, signal?: AbortSignal) =>
+    call("POST /api/conversations/{conversation_id}/compactions/preview", {
+      path: { conversation_id },
+      body,
+      ...(signal && { signal }),
+    }),
+  compact: (conversation_id: string, body: Compaction, idempotencyKey: string) =>
+    call("POST /api/conversations/{conversation_id}/compactions", {
+      path: { conversation_id },
+      body,
+      idempotencyKey,
+    }),
+  compactions: (conversation_id: string) =>
+    call("GET /api/conversations/{conversation_id}/compactions", { path: { conversation_id } }),
+  undoCompaction: (conversation_id: string, summary_id: string) =>
+    call("DELETE /api/conversations/{conversation_id}/compactions/{summary_id}", {
+      path: { conversation_id, summary_id },
+    }),
   createConversation: (body: Operations["POST /api/conversations"]["body"]) =>
     call("POST /api/conversations", { body }),
   conversation: (conversation_id: string) =>
@@ -238,6 +275,9 @@ export const api = {
     start("POST /api/messages/{message_id}/regenerate", { path: { message_id }, body }),
   step: (id: string, body: Operations["POST /api/requests/{request_id}/step"]["body"]) =>
     call("POST /api/requests/{request_id}/step", { path: at(id), body }),
+  /** Approve or decline a call that changes something. */
+  decideCall: (id: string, call_id: string, approve: boolean) =>
+    call("POST /api/requests/{request_id}/approvals", { path: at(id), body: { call_id, approve } }),
   fork: (id: string, body: ForkPlace & Pick<NewFork, "client" | "is_stepped">) =>
     start("POST /api/requests/{request_id}/fork", { path: at(id), body }),
   cancel: (id: string) => call("POST /api/requests/{request_id}/cancel", { path: at(id) }),
@@ -309,7 +349,6 @@ export const api = {
   /** The limits of another request like an own one. */
   limitsOf: (request: string) => call("GET /api/usage/limits", { query: new URLSearchParams({ request }) }),
   refusals: () => call("GET /api/usage/refusals"),
-  ownedGroups: () => call("GET /api/usage/groups"),
   /** The models of one user beside those of all. */
   userModels: (target_id: number, query: URLSearchParams) =>
     call("GET /api/usage/all/users/{target_id}/models", { path: { target_id }, query }),
@@ -342,6 +381,7 @@ export const api = {
   othersTrace,
   /** With the texts of the turn before, which are read from its own trace. */
   compared: (id: string) => call("GET /api/requests/{request_id}/compared", { path: at(id) }),
+  leftOut: (id: string) => call("GET /api/requests/{request_id}/left-out", { path: at(id) }),
   ledger: (id: string) => call("GET /api/requests/{request_id}/ledger", { path: at(id) }),
   deleteRequest: (id: string) => call("DELETE /api/requests/{request_id}", { path: at(id) }),
 };

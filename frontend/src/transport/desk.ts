@@ -47,10 +47,6 @@ export const desk = {
     call("PUT /api/users/{target_id}/limits", { path: { target_id }, body }),
   setGroupLimits: (group_id: number, body: LimitsBody) =>
     call("PUT /api/groups/{group_id}/limits", { path: { group_id }, body }),
-  addOwner: (group_id: number, name: string) =>
-    call("POST /api/groups/{group_id}/owners", { path: { group_id }, body: { name } }),
-  removeOwner: (group_id: number, target_id: number) =>
-    call("DELETE /api/groups/{group_id}/owners/{target_id}", { path: { group_id, target_id } }),
   previewGroupStop: (group_id: number) => call("GET /api/groups/{group_id}/stop", { path: { group_id } }),
   stopGroup: (group_id: number, reason: string) =>
     call("POST /api/groups/{group_id}/stop", { path: { group_id }, body: { reason } }),

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from inference.protocol.events.attachment import AttachedFile, AttachmentSelected, ChosenPassage, LeftPassage
 from inference.protocol.events.base import Event, GenerationEvent, Value
 from inference.protocol.events.batch import BatchComposed
 from inference.protocol.events.bill import BillLine, BillPosted
@@ -40,6 +41,7 @@ from inference.protocol.events.generation import (
     GenerationStarted,
 )
 from inference.protocol.events.grammar import GrammarMasked
+from inference.protocol.events.memory import MemoryRecalled, RecalledMemory
 from inference.protocol.events.prefill import PrefillAdvanced
 from inference.protocol.events.probe import (
     AnyProbe,
@@ -62,16 +64,25 @@ from inference.protocol.events.request import (
     ServerInterval,
     Surface,
 )
-from inference.protocol.events.safety import SafetyChecked, SafetyScore
+from inference.protocol.events.safety import (
+    Disguise,
+    DisguiseKind,
+    FindingKind,
+    FoundSpan,
+    SafetyChecked,
+    SafetyScore,
+)
 from inference.protocol.events.text import TextReleased, TextWithheld
 from inference.protocol.events.token import ProcessorEffect, ProcessorName, TokenProposed, TokenSampled
-from inference.protocol.events.tool import ToolCalled, ToolFinished
+from inference.protocol.events.tool import ToolApprovalAsked, ToolApproved, ToolCalled, ToolDeclined, ToolFinished
 
 __all__ = [
     "TERMINAL",
     "Absence",
     "AnyEvent",
     "AnyProbe",
+    "AttachedFile",
+    "AttachmentSelected",
     "BatchComposed",
     "BillLine",
     "BillPosted",
@@ -79,9 +90,12 @@ __all__ = [
     "CacheLookedUp",
     "CacheShape",
     "CacheStored",
+    "ChosenPassage",
     "ClientTiming",
     "ContextAssembled",
     "ContextCompared",
+    "Disguise",
+    "DisguiseKind",
     "DraftSource",
     "DraftVerified",
     "Dropped",
@@ -89,6 +103,8 @@ __all__ = [
     "EmbeddingComputed",
     "EmbeddingTokenized",
     "Event",
+    "FindingKind",
+    "FoundSpan",
     "Frame",
     "GatewayChecked",
     "GenerationEvent",
@@ -100,8 +116,10 @@ __all__ = [
     "GenerationResumed",
     "GenerationStarted",
     "GrammarMasked",
+    "LeftPassage",
     "LensLayer",
     "Limit",
+    "MemoryRecalled",
     "Neighbour",
     "PrefillAdvanced",
     "ProbeAttended",
@@ -111,6 +129,7 @@ __all__ = [
     "ProcessorEffect",
     "ProcessorName",
     "PromptTokenized",
+    "RecalledMemory",
     "RequestAccepted",
     "RequestCancelled",
     "RequestFailed",
@@ -128,7 +147,10 @@ __all__ = [
     "TextWithheld",
     "TokenProposed",
     "TokenSampled",
+    "ToolApprovalAsked",
+    "ToolApproved",
     "ToolCalled",
+    "ToolDeclined",
     "ToolFinished",
     "Value",
     "first",
@@ -142,8 +164,10 @@ AnyEvent = (
     | RequestObserved
     | GatewayChecked
     | SafetyChecked
+    | AttachmentSelected
     | EmbeddingTokenized
     | EmbeddingComputed
+    | MemoryRecalled
     | ContextAssembled
     | ContextCompared
     | PromptTokenized
@@ -165,7 +189,10 @@ AnyEvent = (
     | GrammarMasked
     | TextReleased
     | TextWithheld
+    | ToolApprovalAsked
+    | ToolApproved
     | ToolCalled
+    | ToolDeclined
     | ToolFinished
     | BillPosted
     | AnyProbe

@@ -54,6 +54,8 @@ class ContextAssembled(GenerationEvent, frozen=True, kw_only=True, tag="context.
     num_prompt_tokens: int
     segments: tuple[Segment, ...]
     dropped: tuple[Dropped, ...] = ()
+    summarised: tuple[Dropped, ...] = ()
+    """Messages in whose place the prompt has a summary."""
     duration_us: int
 
     unredacted: ClassVar = "window reserved_output num_prompt_tokens duration_us"

@@ -69,7 +69,7 @@ class SentCall(Value, frozen=True, kw_only=True):
     """JSON, as the client wrote it."""
 
 
-Surface = Literal["chat", "anthropic", "openai", "replay", "check"]
+Surface = Literal["chat", "anthropic", "openai", "replay", "check", "summary"]
 
 
 class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
@@ -96,6 +96,8 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     """The saved request that this one runs again, with the same prompt. None: this is no rerun."""
     sent: SentCall | None = None
     """The client's call. None: the page sent the message, or the body is too long to be kept with the trace."""
+    batch_id: str | None = None
+    """The batch of which it answers a line, at half the price. None: it is in none, or this was not recorded."""
 
     unredacted: ClassVar = "request_id surface model accepted_unix_us client tls_version http_version received_at"
     shown: ClassVar = Shown(lane="gateway", scene="gateway", replay_ms=1200)

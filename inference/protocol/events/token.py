@@ -86,10 +86,13 @@ class TokenSampled(GenerationEvent, frozen=True, kw_only=True, tag="token.sample
     """Sequences in that step; None: not reported."""
     chosen_by: Literal["draw", "person"] = "draw"
     """`person`: in step mode a person took another candidate than the one that u draws. low and high are then None."""
+    is_withheld: bool = False
+    """True: the output check rewrote this token's text. id and piece are the replacement's: the first of its tokens has
+    all of the replacement's bytes. Nothing else is recorded, and is_shown is False."""
 
     unredacted: ClassVar = (
-        "position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits step_us "
-        "batch_size chosen_by"
+        "position is_special is_shown is_withheld logprob rank entropy u low high log_normalizer candidate_logits "
+        "step_us batch_size chosen_by"
     )
     shown: ClassVar = Shown(
         meaning="One pass of the model gave the probabilities, and the draw picked this token.",

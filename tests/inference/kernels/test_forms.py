@@ -59,10 +59,9 @@ def test_neon_agrees_with_the_plain_form_on_an_emulated_cpu(form: Form, plain: P
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.label)
-@pytest.mark.parametrize("system", ["macos", "linux-gnu"])
-def test_a_form_is_compiled_and_linked_for_other_systems(form: Form, system: str, tmp_path: Path) -> None:
+def test_a_form_is_compiled_and_linked_for_macos(form: Form, tmp_path: Path) -> None:
     architecture = "aarch64" if form in NEON else "x86_64"
-    assert build(form, zig(f"{architecture}-{system}"), tmp_path / "self_test").stat().st_size > 0
+    assert build(form, zig(f"{architecture}-macos"), tmp_path / "self_test").stat().st_size > 0
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.label)

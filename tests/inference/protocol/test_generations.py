@@ -20,7 +20,7 @@ from inference.protocol.events import (
 from inference.protocol.generations import by_number, last_number, latest, numbered
 from tests.inference.worker.test_output_guard import token
 
-OF_THE_REQUEST = ("request.", "gateway.", "embedding.", "bill.", "probe.", "context.compared")
+OF_THE_REQUEST = ("request.", "gateway.", "embedding.", "memory.", "attachment.", "bill.", "probe.", "context.compared")
 CANCELLED = RequestCancelled(at=4, by="user")
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.protocol.tool_calls import BEGIN, Piece, Splitter, Tool, ToolCalls, written
+from inference.protocol import tool_calls
+from inference.protocol.tool_calls import BEGIN, END, Piece, Splitter, Tool, ToolCalls, written
 
 NAMES = st.from_regex(r"[a-zA-Z0-9_-]{1,20}", fullmatch=True)
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -19,6 +21,17 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 CALLS = st.tuples(NAMES, st.dictionaries(st.text(), VALUES, max_size=3).map(json.dumps))
 TEXTS = st.text(max_size=30).filter(lambda text: "<" not in text) | st.sampled_from(["a < b", "<tool", BEGIN + " no"])
+
+
+SPLITS = json.loads((Path(__file__).parents[2] / "golden" / "calls.json").read_text("utf-8"))
+"""The page's tests read them too."""
+
+
+@pytest.mark.parametrize("each", SPLITS, ids=lambda each: each["text"][:40])
+def test_an_answer_is_split_as_by_the_page(each: dict[str, Any]) -> None:
+    spoken, calls = tool_calls.split(each["text"])
+    assert spoken == each["spoken"]
+    assert [written(call.name, call.arguments) for call in calls] == [BEGIN + text + END for text in each["calls"]]
 
 
 def split(text: str, cuts: list[int]) -> list[Piece]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from inference.protocol.safety_policy import Layer
+from inference.protocol.safety_policy import FOUND, Layer
 from inference.safety import Guard, load_guard
 from inference.safety.minilm import Arrays, MiniLM, SafetyModelError, bundled_minilm
 from inference.safety.policy import DEFAULT_POLICY, PolicyError, load_policy
@@ -123,7 +123,7 @@ def test_the_scores_of_a_text_are_those_of_its_worst_sentences(guard: Guard) -> 
 def test_an_event_has_every_score_with_its_threshold(guard: Guard) -> None:
     event = guard.check("How do I murder someone", "input").event(5, "input", 0, 23)
     assert event.verdict == "block"
-    assert {score.category for score in event.scores} == set(HARMFUL)
+    assert {score.category for score in event.scores} == {*HARMFUL, *FOUND}
     assert all(0 <= score.score <= 1 and 0 < score.threshold < 1 for score in event.scores)
     assert event.duration_us > 0
 
@@ -207,12 +207,19 @@ def test_a_bad_policy_file_is_named(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("[input.flag]", "[input.flag]\nnonsense = 0.5", "unknown categories: \\['nonsense'\\]"),
+        ("[input.flag]", "[input.flag]\nnonsense = 0.5", r"line \d+: .nonsense. is no category"),
         ("violence = 0.82", "violence = 0.10", "below the flag threshold"),
+        ("violence = 0.82", "voilence = 0.82", r"line \d+: .voilence. is no category; did you mean .violence."),
+        ("[output.block]", "[output.blok]", r"line \d+: .blok. is no action; did you mean .block."),
+        ("every_tokens = 8", "every_token = 8", r"line \d+: .every_token. is no key of .release.; did you mean"),
+        ("pii = 0.5", 'pii = "often"', "must be a number from 0 to 1"),
+        ("[output.block]", "[output.block]\npii = 0.2", "blocks pii below the flag threshold"),
+        ("[output.rewrite]", "[output.rewrite]\nhate = 0.9", "only pii and secret can be rewritten"),
+        ("[release]", '[groups."a b".outptu.flag]\n[release]', "is no layer; did you mean .output."),
         ("violence = 0.82", "violence = 1.10", "outside 0 to 1"),
         ("violence = 0.55", "violence = nan", "outside 0 to 1"),
         ("violence = 0.55", "", "without a flag threshold"),
-        ('violence = "The', 'other = "The', "without a replacement text"),
+        ('violence = "The', '# "The', "without a replacement text"),
         ("every_tokens = 8", "every_tokens = 0", "every_tokens"),
         ("first_tokens = 1", "first_tokens = -1", "first_tokens"),
     ],

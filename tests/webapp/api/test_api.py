@@ -106,7 +106,7 @@ def test_a_sent_message_is_logged_and_queued(alice: Client, conversation: str) -
     assert body["title"] == Conversation.objects.get().title == "Hello"
     events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
     assert [type(event).__name__ for event in events] == ["RequestAccepted", "GatewayChecked"]
-    question = SourceMessage("user", "Hello", f"message:{body['user_message']['id']}")
+    question = SourceMessage("user", "Hello", f"message:{body['user_message']['id']}", "user")
     assert request.input == MessagesInput((question,))
 
 
@@ -613,7 +613,7 @@ def test_reading_a_conversation_does_not_read_what_each_request_repeats(
         _, body = send(alice, conversation, f"Question {number}", parent_id=parent)
         parent = body["assistant_message"]["id"]
     Request.objects.update(finished_at=None)  # without a trace, only what is open is listed
-    with django_assert_max_num_queries(12) as queries:
+    with django_assert_max_num_queries(14) as queries:
         assert len(alice.get(f"/api/conversations/{conversation}").json()["messages"]) == 10
         assert len(alice.get("/api/requests").json()["requests"]) == 5
     assert not any('"input"' in query["sql"] for query in queries)

@@ -1,28 +1,29 @@
-"""A group's usage for its owners: its figures, its requests, and each user who is refused."""
+"""A group's usage for its people: what each role sees, and each user who is refused."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 from auditlog.models import LogEntry
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
 from tests.webapp.inputs import asked
 from tests.webapp.usage.test_report import make_record, save
-from webapp.accounts.models import Membership
-from webapp.accounts.owners import end_ownership, name_owner, owned_by
+from webapp.accounts.joining import change_role
+from webapp.accounts.models import Membership, Role
+from webapp.accounts.roles import role_of
 from webapp.api import site
+from webapp.limits.models import SharedRule
+from webapp.limits.shared import shared_rules
+from webapp.limits.taking import levels_of
 from webapp.privacy.block import begin
 from webapp.privacy.erase import advance
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db
-REFUSAL = "Only an owner of the group sees its usage. Ask an operator to name you as an owner."
+REFUSAL = "Only an owner of the group sees what its people did one by one. Ask an owner."
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def team() -> Group:
         user = User.objects.create_user(name)
         if name != "carol":
             user.groups.add(group, Group.objects.get_or_create(name=f"club of {name}")[0])
-    name_owner(group, User.objects.get(username="alice"))
+    change_role(group, User.objects.get(username="alice"), Role.OWNER)
     now = timezone.now()
     users = [User.objects.get(username=name) for name in ("alice", "bob", "bob", "carol")]
     save(*(make_record(number, user, now) for number, user in enumerate(users)))
@@ -46,30 +47,33 @@ def signed_in(name: str) -> Client:
     return client
 
 
-def operator(*codenames: str) -> Client:
-    user, _ = User.objects.get_or_create(username="olive")
-    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
-    return signed_in("olive")
-
-
 def paths(group: Group) -> list[str]:
     return [f"/api/usage/groups/{group.pk}{part}" for part in ("", "/requests", "/findings")]
 
 
 def refused(client: Client, group: Group) -> bool:
-    """Refused at each address, with the same words."""
+    """A foreign group is not there: each address says the same."""
     answers = [client.get(path) for path in paths(group)]
-    assert {answer.status_code for answer in answers} in ({200}, {403})
-    if answers[0].status_code == 200:
+    assert {answer.status_code for answer in answers} in ({200}, {404})
+    is_listed = group.pk in [each["id"] for each in client.get("/api/usage/groups").json()["groups"]]
+    assert is_listed is (answers[0].status_code == 200)
+    return not is_listed
+
+
+def sees_sums_alone(client: Client, group: Group) -> bool:
+    """The figures of all together, and no name, list or finding."""
+    figures, requests, findings = (client.get(path) for path in paths(group))
+    if figures.status_code != 200 or requests.status_code == 200:
         return False
-    assert {answer.json()["error"]["message"] for answer in answers} == {REFUSAL}
-    assert not client.get("/api/usage/groups").json()["groups"]
+    assert (requests.status_code, findings.status_code) == (403, 403)
+    assert requests.json()["error"]["message"] == findings.json()["error"]["message"] == REFUSAL
     return True
 
 
 def test_an_owner_sees_the_figures_of_the_members_alone(team: Group) -> None:
     alice = signed_in("alice")
-    assert alice.get("/api/usage/groups").json() == {"groups": [{"id": team.pk, "name": "team", "num_users": 2}]}
+    (own,) = [each for each in alice.get("/api/usage/groups").json()["groups"] if each["name"] == "team"]
+    assert own == {"id": team.pk, "name": "team", "num_users": 2, "role": "owner"}
     found = alice.get(paths(team)[0], {"by": "user"}).json()
     assert found["now"]["num_requests"] == 3
     assert {group["label"]: group["now"]["num_requests"] for group in found["groups"]} == {"bob": 2, "alice": 1}
@@ -115,20 +119,35 @@ def test_an_owner_lists_requests_and_no_link_to_a_members_trace(team: Group) -> 
         assert alice.get(f"/api/requests/req_of_bob{path}").status_code == 404
 
 
-@pytest.mark.parametrize("name", ["bob", "carol"])
-def test_members_and_strangers_are_refused(team: Group, name: str) -> None:
-    assert refused(signed_in(name), team)
-
-
-def test_a_group_that_is_not_there_is_refused_in_the_same_words(team: Group) -> None:
+def test_a_stranger_finds_no_group(team: Group) -> None:
+    assert refused(signed_in("carol"), team)
     assert refused(signed_in("carol"), Group(pk=999_999))
 
 
-def test_a_former_owner_is_refused(team: Group) -> None:
-    alice = User.objects.get(username="alice")
+@pytest.mark.parametrize("role", [Role.MEMBER, Role.VIEWER])
+def test_members_and_viewers_see_the_sums_without_a_name(team: Group, role: Role) -> None:
+    carol = User.objects.get(username="carol")
+    carol.groups.add(team)
+    change_role(team, carol, role)
+    client = signed_in("carol")
+    assert sees_sums_alone(client, team)
+    found = client.get(paths(team)[0]).json()
+    assert (found["users"], found["leaders"]) == ([], [])
+    assert found["now"]["num_requests"] == (3 if role is Role.VIEWER else 4)
+    assert not {"alice", "bob"} & set(str(found).split("'"))
+    for query in ({"by": "user"}, {"user": User.objects.get(username="bob").pk}):
+        assert client.get(paths(team)[0], query).status_code == 403
+
+
+def test_a_viewers_own_requests_are_not_the_groups(team: Group) -> None:
+    change_role(team, User.objects.get(username="bob"), Role.VIEWER)
+    assert signed_in("alice").get(paths(team)[0]).json()["now"]["num_requests"] == 1
+
+
+def test_a_former_owner_sees_sums_alone(team: Group) -> None:
     assert not refused(signed_in("alice"), team)
-    end_ownership([team.pk], alice)
-    assert refused(signed_in("alice"), team)
+    change_role(team, User.objects.get(username="alice"), Role.MEMBER, needs_owner=False)
+    assert sees_sums_alone(signed_in("alice"), team)
 
 
 @pytest.mark.parametrize("way", ["remove", "clear", "set", "from the group"])
@@ -145,7 +164,7 @@ def test_an_owner_who_leaves_the_group_is_refused_also_after_a_return(team: Grou
             team.user_set.clear()
     assert refused(signed_in("alice"), team)
     alice.groups.add(team)
-    assert refused(signed_in("alice"), team)
+    assert sees_sums_alone(signed_in("alice"), team)
 
 
 def test_another_members_departure_leaves_the_owner(team: Group) -> None:
@@ -166,61 +185,53 @@ def test_the_ownership_goes_with_the_owners_data(team: Group, redis_client: obje
     begin(alice, alice)
     advance(alice.pk, timezone.now())
     assert not Membership.objects.exists()
-    assert not owned_by(alice.pk).exists()
+    assert role_of(alice.pk, team.pk) is None
 
 
-def test_the_page_of_a_group_is_there_for_its_owner_alone(team: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_a_group_is_there_for_its_people_alone(team: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site, "built", lambda source: {"script": "main.js", "styles": []})
     pages = [signed_in(name).get(f"/usage/groups/{team.pk}").status_code for name in ("alice", "bob", "carol")]
-    assert pages == [200, 404, 404]
+    assert pages == [200, 200, 404]
 
 
-def change(client: Client, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
-    answer = client.generic(method, path, json.dumps(body or {}), "application/json")
-    return answer.status_code, answer.json()
+NO_LIMITS = {
+    "max_open": None,
+    "requests_per_minute": None,
+    "input_tokens_per_minute": None,
+    "output_tokens_per_minute": None,
+    "tokens_per_day": None,
+    "daily_budget_nano": None,
+    "monthly_budget_nano": None,
+}
 
 
-def test_an_operator_names_and_ends_owners_and_the_audit_log_tells(team: Group) -> None:
-    client = operator("change_membership", "view_usagerecord")
-    path, bob = f"/api/groups/{team.pk}/owners", User.objects.get(username="bob")
-    status, found = change(client, "POST", path, {"name": "bob"})
-    assert (status, [owner["name"] for owner in found["owners"]]) == (201, ["alice", "bob"])
-    assert change(client, "POST", path, {"name": "bob"})[0] == 201
-    (group,) = [each for each in client.get("/api/users").json()["groups"] if each["name"] == "team"]
-    assert [owner["name"] for owner in group["owners"]] == ["alice", "bob"]
-    status, found = change(client, "DELETE", f"{path}/{bob.pk}")
-    assert (status, [owner["name"] for owner in found["owners"]]) == (200, ["alice"])
-    assert change(client, "DELETE", f"{path}/{bob.pk}")[0] == 404
-    told = [
-        (entry.actor and entry.actor.username, entry.additional_data["action"], entry.changes)
-        for entry in LogEntry.objects.filter(object_repr="bob", additional_data__isnull=False).order_by("pk")
-    ]
-    assert told == [
-        ("olive", "named as an owner of a group", {"group": [None, "team"]}),
-        ("olive", "ended the ownership of", {"group": ["team", None]}),
-    ]
+def test_an_owners_limits_stand_beside_the_operators_and_are_never_looser(team: Group, redis_client: object) -> None:
+    operators = SharedRule.objects.create(subject=f"group:{team.pk}", group=team, requests_per_minute=60)
+    alice, path = signed_in("alice"), f"/api/usage/groups/{team.pk}/limits"
+    looser = alice.put(path, NO_LIMITS | {"requests_per_minute": 61, "max_open": 8}, "application/json")
+    assert (looser.status_code, looser.json()["error"]["field"]) == (400, "requests_per_minute")
+    assert "at most 60, which the operators allow" in looser.json()["error"]["message"]
+    assert SharedRule.objects.count() == 1
+    assert alice.put(path, NO_LIMITS | {"requests_per_minute": 30}, "application/json").status_code == 200
+    for name in ("alice", "bob"):
+        found = signed_in(name).get(path).json()
+        assert [found[each]["requests_per_minute"] for each in ("operators", "owners")] == [60, 30]
+    bob = User.objects.get(username="bob")
+    assert sorted(rule.requests_per_minute or 0 for rule in shared_rules(bob.pk, "m", None)) == [30, 60]
+    operators.requests_per_minute = 10
+    operators.save()
+    levels = [limit.limit for limit in levels_of(bob.pk, "m", None)]
+    assert sorted(levels) == [10, 30]
+    assert alice.put(path, NO_LIMITS, "application/json").status_code == 200
+    assert SharedRule.objects.get() == operators
 
 
-@pytest.mark.parametrize("name", ["carol", "nobody", "", "<b>bob</b>", "a\u202eb" * 500])
-def test_only_members_become_owners(team: Group, name: str) -> None:
-    client = operator("change_membership", "view_usagerecord")
-    status, found = change(client, "POST", f"/api/groups/{team.pk}/owners", {"name": name})
-    assert (status, found["error"]["field"]) == (400, "name")
-    assert "An owner is a member of the group." in found["error"]["message"]
-    assert len(found["error"]["message"]) < 1100
-    assert Membership.objects.count() == 1
-
-
-def test_a_closed_account_becomes_no_owner(team: Group) -> None:
-    User.objects.filter(username="bob").update(is_active=False)
-    client = operator("change_membership", "view_usagerecord")
-    assert change(client, "POST", f"/api/groups/{team.pk}/owners", {"name": "bob"})[0] == 400
-
-
-@pytest.mark.parametrize("codenames", [[], ["view_usagerecord"], ["change_membership"]])
-def test_naming_owners_needs_both_permissions(team: Group, codenames: list[str]) -> None:
-    client, bob = operator(*codenames), User.objects.get(username="bob")
-    path = f"/api/groups/{team.pk}/owners"
-    assert change(client, "POST", path, {"name": "bob"})[0] == 403
-    assert change(client, "DELETE", f"{path}/{bob.pk}")[0] == 403
-    assert change(signed_in("alice"), "POST", path, {"name": "bob"})[0] == 403
+def test_only_an_owner_sets_a_groups_limits_and_the_audit_log_tells(team: Group) -> None:
+    path = f"/api/usage/groups/{team.pk}/limits"
+    assert signed_in("bob").put(path, NO_LIMITS, "application/json").status_code == 403
+    assert signed_in("carol").put(path, NO_LIMITS, "application/json").status_code == 404
+    assert signed_in("carol").get(path).status_code == 404
+    signed_in("alice").put(path, NO_LIMITS | {"max_open": 3}, "application/json")
+    entry = LogEntry.objects.get(additional_data__action="set the shared limits of")
+    assert entry.actor is not None
+    assert (entry.actor.username, entry.changes) == ("alice", {"max_open": [None, 3]})

@@ -22,17 +22,20 @@ from inference.protocol.events import GenerationFinished
 from inference.protocol.failures import Failure
 from inference.protocol.request import Usage
 from tests.events import STARTED
+from tests.webapp.limits.test_admission import send
 from tests.webapp.registered import CONFIGURED
+from tests.webapp.usage.test_report import make_record, save
 from webapp.batches import bounds
 from webapp.batches.advance import advance, in_turn
 from webapp.batches.answering import MAX_TRIES
 from webapp.batches.batches import costs_of, counts_of
-from webapp.batches.beginning import MAX_OF_ONE
+from webapp.batches.beginning import MAX_OF_ONE, MAX_OPEN
 from webapp.batches.files import delete_expired
 from webapp.batches.models import Batch, Line, StoredFile
 from webapp.batches.tasks import advance_task
 from webapp.billing.models import LedgerEntry
 from webapp.keys.keys import create, revoke
+from webapp.lifecycle.admission import num_free
 from webapp.lifecycle.generation_request import BATCH_PRIORITY, generation_request
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
@@ -49,8 +52,9 @@ OUTPUT_NANO = 80
 
 
 @pytest.fixture(autouse=True)
-def worker(redis_client: redis.Redis) -> redis.Redis:
-    """One is ready, by its heartbeat; nothing takes the tasks."""
+def worker(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> redis.Redis:
+    """One is ready, by its heartbeat; nothing takes the tasks. A look takes as long as it needs."""
+    monkeypatch.setattr("webapp.batches.beginning.TURN_S", 3600)
     redis_client.hset(worker_key("test:1"), mapping=READY)
     return redis_client
 
@@ -147,6 +151,53 @@ def test_a_user_with_many_lines_leaves_places_to_others(alice: Client) -> None:
     assert in_turn() == [batches[0].pk, batches[2].pk, batches[1].pk]  # the oldest first of equal ones
 
 
+def test_places_are_those_of_requests(alice: Client) -> None:
+    """Two lines of two answers each: the user's two places are those of one line."""
+    batch = begin_file(alice, 3, n=2)
+    assert states(batch) == ["open", "waiting", "waiting"]
+    first, second = open_requests()
+    finish(first)
+    assert states(look(batch)) == ["open", "waiting", "waiting"]
+    finish(second)
+    assert states(look(batch)) == ["succeeded", "open", "waiting"]
+
+
+def test_a_line_of_more_answers_than_one_user_has_places_begins_when_all_are_free(alice: Client) -> None:
+    other = begin(client_of("bob"))
+    batch = begin_file(alice, 2, n=MAX_OPEN)
+    assert states(batch) == ["waiting", "waiting"]
+    finish(open_requests()[0])
+    look(other)
+    assert states(look(batch)) == ["open", "waiting"]
+    assert len(open_requests()) == MAX_OPEN
+
+
+def test_a_line_of_more_answers_than_there_are_places_ends_with_the_reason(alice: Client) -> None:
+    batch = begin_file(alice, 1, n=MAX_OPEN + 1)
+    assert (batch.status, states(batch)) == ("completed", ["errored"])
+    answered = json.loads(batch.lines.get().answer)["response"]
+    assert answered["status_code"] == 400
+    assert "5 answers; a line of a batch has 4 at most" in answered["body"]["error"]["message"]
+    assert not Request.objects.exists()
+
+
+def test_lines_leave_a_users_places_to_the_users_live_messages(alice: Client) -> None:
+    user = User.objects.get(username="alice")
+    Rule.objects.create(user=user, max_open=2)
+    batch = begin(alice, 3)
+    assert states(batch) == ["open", "open", "waiting"]
+    assert num_free(user.pk, CONFIGURED, None) == 2
+    assert [send(user).status_code for _ in range(3)] == [201, 201, 429]
+    finish(open_requests()[0])
+    assert states(look(batch)) == ["succeeded", "open", "waiting"], "live messages come first"
+
+
+def test_the_user_with_the_fewest_open_answers_is_looked_at_first(alice: Client) -> None:
+    wide, narrow = begin_file(alice, 2, n=2), begin(client_of("bob"), 2)
+    finish(next(request for request in open_requests() if request.batch_id == narrow.pk))
+    assert in_turn() == [narrow.pk, wide.pk]
+
+
 def test_no_line_begins_while_another_request_is_open(alice: Client) -> None:
     user = User.objects.get_or_create(username="bob")[0]
     other = Request.objects.create(user=user, surface="chat", model=CONFIGURED)
@@ -189,6 +240,36 @@ def test_a_line_that_the_budget_refuses_ends_as_an_error_and_the_next_begins(ali
     assert (batch.status, states(batch)) == ("completed", ["errored"] * 3)
     assert error(batch) == "rate_limit_error"
     assert not Request.objects.exists()
+
+
+@pytest.mark.parametrize("budget", ["daily", "monthly"])
+def test_a_budget_that_is_used_up_while_a_batch_runs_ends_each_further_line(alice: Client, budget: str) -> None:
+    """The lines of both families name the budget, and the moment from which it is new."""
+    user = User.objects.get(username="alice")
+    Rule.objects.create(user=user, **{f"{budget}_budget_nano": 100_000})
+    batches = begin(alice), begin_file(alice, 2)
+    assert [states(batch) for batch in batches] == [["open"], ["open", "waiting"]]
+    for request in open_requests():
+        finish(request, 100)
+    save(make_record(1, user, timezone.now(), cost_nano=95_000))
+    for batch in batches:
+        look(batch)
+    assert (batches[1].status, states(batches[1])) == ("completed", ["succeeded", "errored"])
+    answered = json.loads(batches[1].lines.get(index=1).answer)["response"]
+    assert (answered["status_code"], answered["body"]["error"]["code"]) == (429, "insufficient_quota")
+    told = f"of your {budget} budget of 0.00010 USD is left"
+    assert told in answered["body"]["error"]["message"]
+    assert told in batches[1].lines.get(index=1).error
+    later = begin(alice, 2)
+    assert (later.status, states(later), error(later)) == ("completed", ["errored"] * 2, "rate_limit_error")
+    assert told in result(later)["error"]["error"]["message"]
+
+
+def test_a_line_waits_for_the_part_of_a_budget_that_an_open_line_reserves(alice: Client) -> None:
+    Rule.objects.create(user=User.objects.get(username="alice"), daily_budget_nano=100_000)
+    batch = begin(alice, 2, max_tokens=1500)
+    assert states(batch) == ["open", "waiting"]
+    assert batch.resumes_at > timezone.now()
 
 
 def test_a_rate_that_is_used_up_makes_the_batch_wait_and_leaves_no_refusal(alice: Client) -> None:

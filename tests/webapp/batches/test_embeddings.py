@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import date
 from typing import Any
@@ -20,10 +21,12 @@ from tests.webapp.batches.test_advance import client_of, look
 from webapp.batches.models import Batch
 from webapp.billing.book import KINDS
 from webapp.billing.models import LedgerEntry, Price
-from webapp.calls.embedding_call import EmbeddingCall
+from webapp.calls.embedding_call import Embedded, EmbeddingCall
+from webapp.calls.embeddings import Computed, Embedder
 from webapp.lifecycle.start import Arrival
-from webapp.limits.models import Rule
+from webapp.limits.models import Hold, Rule
 from webapp.limits.refusal import Refused
+from webapp.limits.room import HELD
 from webapp.recordings.models import Turn
 from webapp.requests.models import Request
 from webapp.traces.store import load_frames
@@ -93,7 +96,14 @@ def test_without_a_price_it_is_recorded_as_unpriced(alice: Client) -> None:
 @pytest.mark.usefixtures("prices")
 def test_a_budget_that_is_used_up_refuses_it(alice: Client) -> None:
     Rule.objects.create(user=User.objects.get(username="alice"), daily_budget_nano=50)
-    assert embed(alice).status_code == 429
+    refused = embed(alice)
+    assert refused.status_code == 429
+    assert refused.json()["error"]["message"].endswith("Ask for embeddings of fewer or shorter texts.")
+
+
+def test_a_rate_that_is_too_low_for_it_refuses_it(alice: Client) -> None:
+    Rule.objects.create(user=User.objects.get(username="alice"), input_tokens_per_minute=1)
+    assert embed(alice).json()["error"]["message"].endswith("Send shorter texts.")
     assert UsageRecord.objects.filter(status="done").count() == 0
 
 
@@ -133,6 +143,24 @@ def test_one_of_a_recording_is_a_turn(alice: Client) -> None:
     assert Turn.objects.get().recording.name == "vectors"
 
 
+def test_one_of_a_recording_too_many_is_refused_before_it_is_computed(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed, compute = [], EmbeddingCall.compute
+
+    async def counted(call: EmbeddingCall) -> Embedded:
+        computed.append(call.request.pk)
+        return await compute(call)
+
+    assert alice.post("/record/vectors/v1/embeddings", BODY, content_type="application/json").status_code == 200
+    monkeypatch.setattr("webapp.recordings.turns.MAX_RECORDINGS", 1)
+    monkeypatch.setattr(EmbeddingCall, "compute", counted)
+    assert alice.post("/record/vectors/v1/embeddings", BODY, content_type="application/json").status_code == 200
+    answer = alice.post("/record/others/v1/embeddings", BODY, content_type="application/json")
+    assert answer.status_code == 409 and "recordings, the limit" in answer.json()["error"]["message"]
+    assert len(computed) == 1 and Request.objects.count() == 2
+
+
 def test_a_text_that_is_too_long_leaves_a_trace_and_no_bill(alice: Client) -> None:
     answer = alice.post(
         "/v1/embeddings", {"model": MODEL, "input": ["Hi", "word " * 300]}, content_type="application/json"
@@ -152,17 +180,68 @@ def test_a_refused_one_is_counted(alice: Client) -> None:
     assert Request.objects.count() == 1
 
 
-@pytest.mark.usefixtures("prices")
-def test_calls_at_once_pass_no_budget(alice: Client) -> None:
+def calls_of(num: int) -> list[EmbeddingCall]:
     user = User.objects.get(username="alice")
-    Rule.objects.create(user=user, daily_budget_nano=3 * 12 * 10)
-    calls = [EmbeddingCall(BODY["input"], user.pk, Arrival(unix_us(), "openai")) for _ in range(8)]
+    return [EmbeddingCall(BODY["input"], user.pk, Arrival(unix_us(), "openai")) for _ in range(num)]
+
+
+@pytest.mark.usefixtures("prices")
+def test_calls_at_once_pass_no_budget_and_none_computes_in_vain(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    Rule.objects.create(user=User.objects.get(username="alice"), daily_budget_nano=3 * 12 * 10)
+    calls, computed, compute = calls_of(8), list[int](), Embedder.compute
+
+    async def after_all_began(self: Embedder, ids: Any, user_id: int) -> Computed:
+        """No call ends before each of them has reserved, or was refused."""
+        computed.append(user_id)
+        while len(computed) + len(refused) < len(calls):
+            await asyncio.sleep(0)
+        return await compute(self, ids, user_id)
+
+    refused: list[Exception] = []
+
+    async def all_at_once() -> list[Exception | None]:
+        return await asyncio.gather(*map(noted, calls))
+
+    async def noted(call: EmbeddingCall) -> Exception | None:
+        if (error := await gathered(call)) is not None:
+            refused.append(error)
+        return error
+
+    monkeypatch.setattr(Embedder, "compute", after_all_began)
     for call in calls:
         call.admit()
-    answers = [async_to_sync(gathered)(call) for call in calls]
-    assert answers.count(None) == 3
+    assert async_to_sync(all_at_once)().count(None) == len(computed) == 3
     assert sum(LedgerEntry.objects.values_list("total_nano", flat=True)) == 3 * 12 * 10
     assert Request.objects.filter(status="failed", error_code="budget_used_up").count() == 5
+    assert not Hold.objects.exists()
+
+
+def test_a_bill_takes_the_prices_of_its_reservation(
+    alice: Client, prices: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Rule.objects.create(user=User.objects.get(username="alice"), daily_budget_nano=10**9)
+    compute = Embedder.compute
+
+    async def dearer(self: Embedder, ids: Any, user_id: int) -> Computed:
+        await Price.objects.filter(model=MODEL).aupdate(unit_price_nano=99)
+        return await compute(self, ids, user_id)
+
+    monkeypatch.setattr(Embedder, "compute", dearer)
+    num_tokens = embed(alice).json()["usage"]["total_tokens"]
+    assert LedgerEntry.objects.get().total_nano == 12 * num_tokens
+
+
+@pytest.mark.usefixtures("prices")
+def test_a_process_that_dies_holds_no_budget_for_long(alice: Client) -> None:
+    user = User.objects.get(username="alice")
+    Rule.objects.create(user=user, daily_budget_nano=12 * 10)
+    Hold.objects.create(
+        request_id="req_died", user=user, model=MODEL, nano=12 * 10, currency="USD", ends_at=timezone.now() + HELD
+    )
+    assert embed(alice).status_code == 429
+    Hold.objects.update(ends_at=timezone.now())
+    assert embed(alice).status_code == 200
+    assert not Hold.objects.exists()
 
 
 @pytest.mark.usefixtures("prices")

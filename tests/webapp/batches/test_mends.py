@@ -13,12 +13,14 @@ from django.test import Client
 from inference.eventlog.keys import worker_key
 from tests.webapp.batches.test_advance import BODY, READY, begin, client_of, error, finish, look, open_requests, states
 from tests.webapp.batches.test_embeddings import BODY as TEXTS
-from tests.webapp.batches.test_embeddings import batch_of
+from tests.webapp.batches.test_embeddings import batch_of, prices  # noqa: F401
 from tests.webapp.registered import CONFIGURED
 from webapp.batches.advance import advance
-from webapp.batches.answering import Answering
+from webapp.batches.answering import ANSWER_BYTES, Answering
 from webapp.batches.form import Embedding
 from webapp.batches.models import Batch, Line
+from webapp.billing.models import LedgerEntry
+from webapp.requests.models import Request
 from webapp.traces.models import Trace
 from webapp.usage.models import UsageRecord
 
@@ -92,3 +94,35 @@ def test_a_key_of_some_models_sees_no_batch_that_is_not_read_yet(alice: Client) 
 
 def ids(client: Client) -> list[Any]:
     return [each["id"] for each in client.get("/v1/messages/batches").json()["data"]]
+
+
+def test_a_line_whose_answer_would_find_no_room_ends_before_it_is_computed(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webapp.batches.answering.MAX_STORED_BYTES", ANSWER_BYTES)
+    chat, texts = begin(alice, 3), look(batch_of(alice, TEXTS))
+    assert states(chat) == ["errored"] * 3 and states(texts) == ["errored"]
+    assert error(chat) == "request_too_large" and chat.lines.get(index=0).cost_nano is None
+    assert not Request.objects.exists() and not UsageRecord.objects.filter(status="done").exists()
+
+
+@pytest.mark.usefixtures("prices")
+def test_vectors_that_find_no_room_cost_nothing(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webapp.batches.answering.MAX_STORED_BYTES", ANSWER_BYTES + 5000)
+    batch = look(batch_of(alice, TEXTS | {"input": ["Hi"] * 400}))
+    line = batch.lines.get()
+    assert (line.status, line.cost_nano) == ("errored", None)
+    assert "MiB" in line.error
+    assert not LedgerEntry.objects.exists()
+
+
+def test_a_line_whose_request_was_deleted_before_it_was_taken_keeps_its_cost(alice: Client) -> None:
+    batch = begin(alice)
+    (request,) = open_requests()
+    finish(request, 10)
+    cost = LedgerEntry.objects.get().total_nano
+    request.delete()
+    look(batch)
+    line = batch.lines.get()
+    assert cost > 0
+    assert (line.status, line.cost_nano, line.currency) == ("errored", cost, "USD")

@@ -177,6 +177,34 @@ def test_what_the_model_here_refuses_is_told_beside_the_parts(alice: Client) -> 
     assert counted["problem"] == {"message": "max_tokens is missing.", "field": "max_tokens"}
 
 
+@pytest.mark.parametrize(("room", "is_taken"), [(1, True), (0, False)])
+def test_a_body_is_taken_that_leaves_its_answer_one_token_as_by_the_api(
+    alice: Client, tokenizer: Tokenizer, room: int, is_taken: bool
+) -> None:
+    ids = tokenizer.encode(" word") * 2000
+    short = body_of(alice, {"model": "m", "prompt": ids[:10], "max_tokens": 50})
+    ids = (ids * 20)[: short["window"] - room]
+    plain = body_of(alice, {"model": "m", "prompt": ids, "max_tokens": 50})
+    assert (plain["num_tokens"], plain["problem"] is None) == (len(ids), is_taken)
+    text = " word" * (short["window"] - room - _of_template(alice))
+    asked = body_of(alice, {"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": text}]})
+    assert (asked["num_tokens"], asked["problem"] is None) == (short["window"] - room, is_taken)
+
+
+def _of_template(client: Client) -> int:
+    """Tokens of a prompt beside its one message."""
+    return (
+        int(body_of(client, {"model": "m", "messages": [{"role": "user", "content": " word" * 7}]})["num_tokens"]) - 7
+    )
+
+
+def test_a_body_whose_oldest_turns_may_be_dropped_is_taken(alice: Client) -> None:
+    said = [{"role": role, "content": "word " * 20_000} for role in ("user", "assistant")]
+    body = {"model": "m", "input": [*said, {"role": "user", "content": "Hi"}]}
+    assert body_of(alice, body)["problem"] is not None
+    assert body_of(alice, body | {"truncation": "auto"})["problem"] is None
+
+
 def test_the_family_may_be_chosen_where_the_shape_has_both(alice: Client) -> None:
     both = {"model": "x", "max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}]}
     assert (body_of(alice, both)["kind"], body_of(alice, both)["is_certain"]) == ("chat", False)

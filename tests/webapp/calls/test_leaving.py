@@ -22,7 +22,7 @@ from webapp.requests import services
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
-CALL = Call(CONFIGURED, (SourceMessage("user", "Hi", "api:messages[0]"),), (SamplingParams(seed=1),))
+CALL = Call(CONFIGURED, (SourceMessage("user", "Hi", "api:messages[0]", "user"),), (SamplingParams(seed=1),))
 
 
 class Slow:

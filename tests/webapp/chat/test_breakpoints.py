@@ -7,7 +7,10 @@ from webapp.context.assemble import SourceMessage
 
 
 def messages(*roles: str) -> tuple[SourceMessage, ...]:
-    return tuple(SourceMessage(role, "text", f"message:{at}") for at, role in enumerate(roles))
+    return tuple(
+        SourceMessage(role, "text", f"message:{at}", "system" if role == "system" else "history")
+        for at, role in enumerate(roles)
+    )
 
 
 def marked(*roles: str) -> list[int]:

@@ -89,6 +89,18 @@ def test_what_is_sent_is_what_was_previewed(alice: Client, num_turns: int, text:
     assert told["num_output_tokens"] == min(700, told["window"] - told["num_prompt_tokens"])
 
 
+def test_each_tools_tokens_are_those_of_its_line_in_the_prompt(alice: Client) -> None:
+    """Without a tool the prompt has so many tokens less."""
+
+    def told(*tools: str) -> dict[str, Any]:
+        return post(alice, f"/api/conversations/{begin(alice, tools=tools)}/preview", {"text": "Hello"})[1]
+
+    both, one = told("calculator", "current_time"), told("calculator")
+    assert [each["name"] for each in both["tools"]] == ["calculator", "current_time"]
+    assert both["tools"][0] == one["tools"][0] and told()["tools"] == []
+    assert both["num_prompt_tokens"] - one["num_prompt_tokens"] == both["tools"][1]["num_tokens"] > 0
+
+
 def test_nothing_is_stored_or_queued(alice: Client, redis_client: redis.Redis) -> None:
     conversation = begin(alice)
     assert post(alice, f"/api/conversations/{conversation}/preview", {"text": "Hello"})[0] == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from django.utils import timezone
 from inference.protocol.request import SamplingParams
 from inference.protocol.tool_calls import written
 from webapp.requests.models import Request
+from webapp.tools import catalog
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,7 +60,7 @@ def test_a_message_declares_its_tools_after_the_system_prompt(alice: Client) -> 
     assert calls is not None and calls.is_required and [tool.name for tool in calls.tools] == ["calculator"]
     assert request.input.features == ("tool:calculator",)
     system, tools, question = request.input.messages
-    assert (system.kind, tools.kind, tools.breakpoint) == (None, "tools", "5m")
+    assert (system.kind, tools.kind, tools.breakpoint, question.kind) == ("system", "tools", "5m", "user")
     assert '"calculator"' in tools.content and question.content == "Hello"
 
 
@@ -105,6 +107,36 @@ def test_the_next_turn_reads_the_calls_and_their_results(alice: Client) -> None:
 
 def test_the_tools_are_listed_for_a_signed_in_user_alone(alice: Client) -> None:
     listed = alice.get("/api/tools").json()["tools"]
-    assert [tool["name"] for tool in listed] == ["calculator", "current_time", "convert_units"]
+    assert [tool["name"] for tool in listed] == [name for name in catalog.TOOLS if name != "fetch"]
     assert all(json.loads(tool["parameters"])["type"] == "object" for tool in listed)
     assert Client().get("/api/tools").status_code == 401
+
+
+def lacking(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    monkeypatch.setitem(catalog.TOOLS, "python", replace(catalog.TOOLS["python"], lacks=lambda: reason))
+
+
+def test_a_tool_that_the_server_cannot_run_is_listed_with_the_reason(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking(monkeypatch, "the kernel has no filters")
+    _, found = called(alice, "GET", "/api/tools")
+    reasons = {tool["name"]: tool["unavailable"] for tool in found["tools"]}
+    assert reasons["python"] == "the kernel has no filters" and reasons["calculator"] == ""
+    status, refused = called(alice, "POST", "/api/conversations", {"tools": ["python"]})
+    assert status == 400 and "the kernel has no filters" in refused["error"]["message"]
+
+
+def test_a_tool_that_the_server_cannot_run_any_more_is_left_out(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, "")
+    conversation = begin(alice, tools=["python", "calculator"])
+    lacking(monkeypatch, "the kernel has no filters")
+    assert called(alice, "PATCH", f"/api/conversations/{conversation}", {"tools": ["python"]})[0] == 200
+    request, _ = send(alice, conversation)
+    assert request.input.features == () and msgspec.convert(request.params, SamplingParams).tool_calls is None
+
+
+def test_a_message_tells_which_of_its_tools_must_be_approved(alice: Client) -> None:
+    conversation = begin(alice, tools=["rename_conversation", "calculator"])
+    features = send(alice, conversation)[0].input.features
+    assert features == ("tool:calculator", "tool:rename_conversation", "approval:rename_conversation")

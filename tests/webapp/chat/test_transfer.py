@@ -118,6 +118,16 @@ def test_our_own_export_comes_back_with_branches_and_settings(alice: Client, bob
     ]
 
 
+def test_an_export_brings_those_of_its_tools_that_the_server_has(alice: Client, bob: Client) -> None:
+    bring(alice, as_bytes(chatgpt()))
+    own = listed(alice)[0]["id"]
+    alice.patch(f"/api/conversations/{own}", json.dumps({"tools": ["calculator"]}))
+    document = json.loads(alice.get(f"/api/conversations/{own}/export").content)
+    assert document["tools"] == ["calculator"]
+    bring(bob, json.dumps(document | {"tools": ["elsewhere", "calculator", "calculator"]}).encode(), "own.json")
+    assert shown(bob, listed(bob)[0]["id"])["tools"] == ["calculator"]
+
+
 def test_an_exports_answers_name_their_requests_and_settings(alice: Client, tokenizer: Tokenizer) -> None:
     request = ask(alice)
     answer(request, tokenizer, "Blue.")
@@ -253,7 +263,7 @@ def test_turns_tell_what_each_answer_took(alice: Client, tokenizer: Tokenizer, d
     answer(second, tokenizer, "Because.")
     beside = Message.objects.get(request=second)
     post(alice, f"/api/messages/{beside.pk}/regenerate", {})
-    with django_assert_num_queries(5):  # session, user, conversation, messages, ledger
+    with django_assert_num_queries(6):  # session, user, its groups, conversation, messages, ledger
         told = alice.get(f"/api/conversations/{found.pk}/turns").json()
     one, two = told["turns"]
     assert (one["request_id"], one["question"]) == (first.pk, "What colour is the sky?")

@@ -131,8 +131,8 @@ def test_only_these_addresses_are_reached_and_none_of_an_operator() -> None:
     reached = {each for each in routes if features_for(each, "GET") or features_for(each, "POST")}
     assert {each.split("/")[1] for each in reached} == {
         "openapi.json",
-        "session", "models", "conversations", "messages", "requests", "reruns", "presets",
-        "views", "shares", "storage", "retention", "notices", "usage",
+        "session", "models", "conversations", "messages", "requests", "reruns", "presets", "memory", "attachments",
+        "views", "shares", "storage", "retention", "notices", "usage", "mcp", "batches",
     }  # fmt: skip
     assert "api/requests/<str:request_id>/reading" not in reached  # an operator's
     read = {each for each in reached if not features_for(each, "POST")}

@@ -41,7 +41,7 @@ def ask(request: Request, text: str) -> None:
     request.save()
 
 
-def broken() -> Guard:
+def broken(_user_id: int | None = None) -> Guard:
     raise OSError("the classifier is gone")
 
 
@@ -117,7 +117,7 @@ def test_of_two_deliveries_at_the_same_time_the_later_does_nothing(
 ) -> None:
     guard = services.guard
 
-    def overtaken() -> Guard:
+    def overtaken(_user_id: int | None = None) -> Guard:
         monkeypatch.setattr(services, "guard", guard)
         prepare(request_.pk)
         if is_broken:

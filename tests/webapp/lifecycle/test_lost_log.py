@@ -63,7 +63,7 @@ class World:
             elif body := self._next(GENERATE):
                 yield from self._generate(decode_generation(body))
             elif body := self._next("settle"):
-                report(body, None, 0)
+                report(body, None, None)
             else:  # its lease is over, or lost
                 Watch().attend_all()
                 advance(self.request.pk)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
+
 import msgspec
 import pytest
 import redis
+from django.conf import settings
 
 from inference.protocol.codec import decode_generation
 from inference.protocol.events import (
@@ -27,14 +31,18 @@ from tests.inference.worker.test_output_guard import token
 from tests.queues import GENERATE
 from tests.webapp.inputs import asked
 from tests.webapp.lifecycle.test_dispatch import body
+from webapp.billing.models import LedgerEntry
+from webapp.context.assemble import Assembler
 from webapp.lifecycle.advance import advance, next_step, report
 from webapp.lifecycle.calling import run_calls
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
+from webapp.lifecycle.watch import Watch
 from webapp.requests import services
 from webapp.requests.models import Request
-from webapp.requests.rounds import MAX_ROUNDS, flags_of, is_pausing
+from webapp.requests.rounds import MAX_ROUNDS, flags_of, is_pausing, rounds_of
 from webapp.tools.catalog import definitions_of
+from webapp.usage.models import UsageRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -220,6 +228,82 @@ def test_a_stop_between_two_generations_is_billed_and_called_stopped(
     assert isinstance(events[-1], RequestFinished) and not any(isinstance(event, ToolCalled) for event in events)
 
 
+def billed(request: Request) -> tuple[int, int]:
+    """The tokens written, by the ledger and by the record of use."""
+    entry, record = LedgerEntry.objects.get(request_id=request.pk), UsageRecord.objects.get(request_id=request.pk)
+    return entry.output, record.output
+
+
+def test_a_stop_while_the_next_generation_waits_pays_for_those_that_ended(
+    calling: Request, redis_client: redis.Redis
+) -> None:
+    answered(calling, redis_client, CALL)
+    run_queued(redis_client)
+    calling.refresh_from_db()
+    assert stop(calling)
+    calling.refresh_from_db()
+    assert calling.status == "stopped" and billed(calling) == (7, 7)
+
+
+def test_a_result_that_does_not_fit_pays_for_the_generation_that_ended(
+    calling: Request, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered(calling, redis_client, CALL)
+    found = services.prompt_services(calling.model)
+    small = dataclasses.replace(found, assembler=Assembler(found.template, found.tokenizer, window=60))
+    monkeypatch.setattr("webapp.lifecycle.calling.served", lambda _model: small)
+    run_queued(redis_client)
+    calling.refresh_from_db()
+    record = UsageRecord.objects.get(request_id=calling.pk)
+    assert (calling.status, calling.error_code) == ("failed", "prompt_too_long")
+    assert billed(calling) == (7, 7) and record.status == "failed"
+
+
+def test_a_late_report_of_a_generation_takes_nothing_from_the_next_ones_worker(
+    calling: Request, redis_client: redis.Redis
+) -> None:
+    first = generated(redis_client)
+    answered(calling, redis_client, CALL)
+    run_queued(redis_client)
+    second = generated(redis_client)
+    assert services.event_log().claim(calling.pk, second.attempt)
+    before = events_of(calling)
+    report(calling.pk, None, first.attempt)
+    assert events_of(calling) == before
+
+
+def test_calls_that_wait_in_their_queue_keep_their_attempt(calling: Request, redis_client: redis.Redis) -> None:
+    answered(calling, redis_client, CALL)
+    message = body(redis_client, "tools")
+    for _ in range(3):  # their lease ends before a process is free
+        advance(calling.pk)
+    assert redis_client.llen("tools") == 1
+    run_calls(*message)
+    assert [type(event) for event in events_of(calling)].count(ToolFinished) == 1
+
+
+def test_a_stop_follows_a_request_to_its_next_attempt(calling: Request, redis_client: redis.Redis) -> None:
+    stale = Request.objects.get(pk=calling.pk)
+    answered(calling, redis_client, CALL)
+    assert stop(stale)
+    stale.refresh_from_db()
+    assert stale.status == "stopped"
+    run_queued(redis_client)
+    assert not any(isinstance(event, ToolCalled) for event in events_of(calling))
+
+
+def test_silence_between_two_generations_is_told_as_such(calling: Request, redis_client: redis.Redis) -> None:
+    answered(calling, redis_client, CALL)
+    redis_client.delete("tools")
+    environment, now = settings.ENVIRONMENT, [0.0]
+    watch = Watch(lambda: now[0])
+    for now[0] in (0.0, environment.queue_timeout_s + environment.stall_timeout_s + 1):
+        watch.attend(calling)
+    calling.refresh_from_db()
+    assert (calling.error_code, calling.finish_reason) == ("no_worker", "")
+    assert "tools" in calling.error_message
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [(CALL, "length"), (CALL[:-5], "stop"), (written("of_the_client", "{}"), "stop"), ("391", "stop"), (CALL, "abort")],
@@ -251,3 +335,37 @@ def test_a_request_without_tools_of_the_server_settles_with_a_call(calling: Requ
     finished = GenerationFinished(at=9, finish_reason="stop", usage=Usage(), prefill_us=0, decode_us=0)
     assert next_step([*bare, TextReleased(at=9, text=CALL, num_tokens=1), finished]) == "settle"
     assert next_step([*events, TextReleased(at=9, text=CALL, num_tokens=1), finished]) == "call"
+
+
+class Passes(list[AnyEvent]):
+    """Events that count how often they are gone through."""
+
+    num = 0
+
+    def __iter__(self) -> Iterator[AnyEvent]:
+        self.num += 1
+        return super().__iter__()
+
+
+def many_rounds(num_rounds: int) -> Passes:
+    accepted = RequestAccepted(
+        at=0, request_id="r", surface="chat", model="m", params=PARAMS, accepted_unix_us=1, features=flags_of(NAMES)
+    )
+    texts = [TextReleased(at=1, text=CALL, num_tokens=1, generation=number) for number in range(num_rounds + 1)]
+    results = [
+        ToolFinished(at=1, call_id=f"call_{number}_0", result=str(number), duration_us=1)
+        for number in range(num_rounds)
+    ]
+    return Passes([accepted, *texts, *results])
+
+
+def test_many_rounds_are_read_in_as_many_passes_as_few() -> None:
+    few, many = many_rounds(2), many_rounds(300)
+    assert [each["calls"][0]["result"] for each in rounds_of(many) or []] == [str(number) for number in range(300)]
+    rounds_of(few)
+    assert many.num == few.num
+
+
+def test_a_request_without_tools_has_no_rounds() -> None:
+    accepted, *rest = many_rounds(3)
+    assert rounds_of([msgspec.structs.replace(accepted, features=()), *rest]) is None

@@ -30,6 +30,7 @@ from inference.protocol.events import (
     RequestFinished,
     TextReleased,
     TokenSampled,
+    ToolFinished,
 )
 from inference.protocol.failures import SERVICE_STOPPED, Failure
 from inference.protocol.request import FinishReason, Usage
@@ -39,11 +40,12 @@ from tests.webapp.watching import STALL_S, attend_after
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import watch
-from webapp.lifecycle.settle import end, settle, settled
+from webapp.lifecycle.settle import beginning, end, record, settle, settled
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.requests.outcome import fold
 from webapp.stream.frames import WireFrame, frames, hub
 from webapp.traces import store
 from webapp.traces.file import import_check
@@ -292,6 +294,26 @@ def test_a_nul_in_an_answer_is_stored_as_a_replacement_character(request_: Reque
     settle(request_.pk, LOST)
     request_.refresh_from_db()
     assert request_.output_text == "a\ufffdb"
+
+
+def test_a_nul_in_a_call_or_its_result_is_stored_as_a_replacement_character(request_: Request) -> None:
+    accepted = beginning(request_)
+    text = 'a\x00b<tool_call>{"name": "calculator", "arguments": {"expression": "1\x00"}}</tool_call>'
+    frames = [
+        Frame(
+            seq=1,
+            events=(
+                msgspec.structs.replace(accepted, features=("tool:calculator",)),
+                TextReleased(at=8, text=text, num_tokens=2),
+                ToolFinished(at=9, call_id="call_0_0", result="2\x00", duration_us=1),
+                TextReleased(at=10, text="c", num_tokens=1, generation=1),
+                RequestFinished(at=11, finish_reason="stop", usage=Usage(output=1)),
+            ),
+        )
+    ]
+    record(request_, fold(frames))
+    assert request_.rounds is not None and request_.rounds[0]["calls"][0]["result"] == "2\ufffd"
+    assert "\\u0000" not in json.dumps(request_.rounds)
 
 
 def next_turn(request: Request) -> Request:

@@ -21,6 +21,7 @@ from webapp.billing.bill import post_bill
 from webapp.chat.models import Conversation, Message
 from webapp.keys.keys import New, create
 from webapp.keys.models import ApiKey
+from webapp.memory.memories import remember
 from webapp.presets.models import Preset
 from webapp.probes.models import save
 from webapp.requests.models import Request
@@ -86,6 +87,7 @@ def fill(name: str, word: str) -> Held:
     question = Message.objects.create(conversation=conversation, role="user", user_text=word)
     Message.objects.create(conversation=conversation, role="assistant", request=request, parent=question)
     Preset.objects.create(user=user, name=word, params={"stop": [word]})
+    remember(user.pk, f"My {word} is blue")
     SavedView.objects.create(user=user, name=word, query=f"q={word}")
     RetentionRule.objects.create(user=user, keep_days=99)
     entry = Entry.objects.get(pk=request.pk)

@@ -116,6 +116,7 @@ def test_all_words_of_the_user_go_and_the_numbers_stay(root: Client, anna: Held,
         "traces_trace",
         "probes_probe",
         "presets_preset",
+        "memory_memory",
         "auditlog_logentry",
     } <= before
     sums = numbers()

@@ -10,8 +10,8 @@ from webapp.recordings.before import goes_on_from
 
 def said(*texts: str, system: str = "Be brief.") -> tuple[SourceMessage, ...]:
     roles = ("user", "assistant")
-    messages = [SourceMessage(roles[at % 2], text, f"api:messages[{at}]") for at, text in enumerate(texts)]
-    return (SourceMessage("system", system, "api:system"), *messages)
+    messages = [SourceMessage(roles[at % 2], text, f"api:messages[{at}]", "history") for at, text in enumerate(texts)]
+    return (SourceMessage("system", system, "api:system", "system"), *messages)
 
 
 RIVER, LAKE = said("Name a river."), said("Name a lake.")

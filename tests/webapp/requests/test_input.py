@@ -27,7 +27,7 @@ def saved(source: RequestInput) -> str:
     return str(Request.objects.create(user=user, surface="chat", model="m", title="T", input=source).pk)
 
 
-PLAIN = PlainInput((SourceMessage("user", "One, two,", "api:prompt"),), (1, 2))
+PLAIN = PlainInput((SourceMessage("user", "One, two,", "api:prompt", "user"),), (1, 2))
 
 
 @pytest.mark.parametrize("source", [NoInput(), asked(), asked(is_stepped=True), FORK, SAVED, PLAIN])
@@ -73,3 +73,15 @@ def _plain_apps() -> Any:
     from django.db.migrations.state import ProjectState
 
     return ProjectState.from_apps(apps).apps
+
+
+def test_messages_of_before_that_name_no_kind_are_typed_by_their_place() -> None:
+    pk = saved(NoInput())
+    roles = [("system", False), ("user", False), ("assistant", False), ("user", False), ("user", True)]
+    told = [{"role": role, "content": "c", "source": "s", "is_continued": part} for role, part in roles]
+    told[2]["kind"], told[3]["kind"] = None, "result"
+    written = msgspec.json.encode({"kind": "messages", "messages": told}).decode()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE lifecycle_request SET input = %s WHERE id = %s", [written, pk])
+    found = Request.objects.get(pk=pk).input.messages
+    assert [each.kind for each in found] == ["system", "history", "history", "result", "user"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from inference.backends.parameters import Kind, problem
@@ -37,3 +38,10 @@ def test_a_server_elsewhere_can_do_what_is_asked_by_default(kind: Kind) -> None:
         principal="",
     )
     assert problem(kind, request) is None
+
+
+@pytest.mark.parametrize("has_server", [False, True])
+def test_the_params_are_written_as_they_are_read_again(has_server: bool) -> None:
+    """A saved trace is compared with its log byte by byte: a whole number would come back as a fraction."""
+    written = msgspec.json.encode(entry_of(bundled_model(), has_server).default_params)
+    assert msgspec.json.encode(msgspec.json.decode(written, type=SamplingParams)) == written

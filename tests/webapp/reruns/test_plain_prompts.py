@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def plain(text: str, ids: tuple[int, ...] = (), is_older: bool = False) -> SavedPrompt:
     """As a completion leaves it. is_older: the tokenizer has changed since."""
     served = services.prompt_services(CONFIGURED)
-    assembled = served.assembler.plain(SourceMessage("user", text, "api:prompt"), ids, 16)
+    assembled = served.assembler.plain(SourceMessage("user", text, "api:prompt", "user"), ids, 16)
     found = assembled.prompt.ids
     prompt = PromptTokenized(
         at=0,

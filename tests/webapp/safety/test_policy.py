@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 import redis
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.protocol.events import AnyEvent, Frame, SafetyChecked, SafetyScore
-from inference.protocol.safety_policy import Layer, Policy
+from inference.protocol.safety_policy import FOUND, LAYERS, Layer, Policy
 from inference.safety.judging import judge, weight, worst
 from tests.webapp.at_once import called_during, on_postgres
 from tests.webapp.chat.test_forks import asked_of_workers, post, sign_in
@@ -41,9 +41,7 @@ def checked(layer: Layer, policy: Policy = POLICY, **scores: float) -> SafetyChe
 
 
 def saved(user: User, *events: AnyEvent, title: str = "T") -> str:
-    verdict = worst(
-        event.verdict for event in events if isinstance(event, SafetyChecked) and event.verdict != "rewrite"
-    )
+    verdict = worst(event.verdict for event in events if isinstance(event, SafetyChecked))
     request = Request.objects.create(
         user=user, surface="chat", model="m", title=title, safety_verdict=verdict, finished_at=timezone.now()
     )
@@ -67,10 +65,7 @@ def operator(redis_client: redis.Redis) -> Client:
 
 def thresholds(**changed: float | None) -> dict[str, Any]:
     """Those of the file with other values: input_block_violence=0.5; None takes one away."""
-    found: dict[str, Any] = {
-        layer: {"flag": dict(getattr(POLICY, layer).flag), "block": dict(getattr(POLICY, layer).block)}
-        for layer in ("input", "output")
-    }
+    found: dict[str, Any] = {layer: msgspec.to_builtins(POLICY.thresholds(layer)) for layer in LAYERS} | {"groups": {}}
     for name, value in changed.items():
         layer, action, category = name.split("_", 2)
         if value is None:
@@ -96,12 +91,12 @@ def test_the_preview_tells_which_requests_would_be_judged_otherwise(operator: Cl
     saved(anna, checked("input"))
     same = preview(operator).json()
     assert (same["num_read"], same["num_decisions"], same["num_unknown"], same["changes"]) == (4, 4, 0, [])
-    assert same["before"] == same["after"] == {"allow": 1, "flag": 2, "block": 1}
+    assert same["before"] == same["after"] == {"allow": 1, "flag": 2, "rewrite": 0, "block": 1}
     found = preview(operator, input_block_violence=0.65, output_flag_hate=0.7).json()
     changes = {(each["before"], each["after"]): each["examples"] for each in found["changes"]}
     assert [each["request_id"] for each in changes["flag", "block"]] == [mild]
     assert [each["request_id"] for each in changes["flag", "allow"]] == [late]
-    assert found["after"] == {"allow": 2, "flag": 0, "block": 2}
+    assert found["after"] == {"allow": 2, "flag": 0, "rewrite": 0, "block": 2}
     assert not PolicyVersion.objects.exists()
 
 
@@ -186,6 +181,7 @@ def test_one_of_two_operators_who_save_at_once_is_told(operator: Client, anna: U
         ({"input_flag_violence": 1.5}, "threshold outside 0 to 1"),
         ({"input_flag_violence": 0.9}, "below the flag threshold"),
         ({"input_block_jailbreak": 0.9}, "without a replacement text"),
+        ({"input_rewrite_violence": 0.9}, "only pii and secret can be rewritten"),
         ({"input_flag_violence": None, "input_block_violence": None}, "must have a flag threshold for each of"),
         ({"input_flag_cheese": 0.5}, "must have a flag threshold for each of"),
     ],
@@ -203,3 +199,51 @@ def test_only_the_permission_opens_it(anna: User) -> None:
     client.force_login(anna)
     answers = [client.get("/api/safety"), preview(client), put(client)]
     assert [answer.status_code for answer in answers] == [403, 403, 403]
+
+
+def group_of(**limits: float) -> dict[str, Any]:
+    """Thresholds of one group: output_rewrite_pii=2."""
+    found: dict[str, Any] = {layer: {action: {} for action in ("flag", "rewrite", "block")} for layer in LAYERS}
+    for name, value in limits.items():
+        layer, action, category = name.rsplit("_", 2)
+        found[layer][action][category] = value
+    return found
+
+
+def test_a_group_has_thresholds_of_its_own_and_others_have_none_of_them(operator: Client, anna: User) -> None:
+    anna.groups.add(Group.objects.create(name="support"))
+    body = {"thresholds": thresholds() | {"groups": {"support": group_of(output_rewrite_pii=2)}}, "after": None}
+    assert operator.put("/api/safety", body, content_type="application/json").status_code == 200
+    version = PolicyVersion.objects.get().pk
+    assert {change.name for change in listing().entries[0].changes} == {"support: output pii rewrite"}
+    bea = User.objects.create_user("bea")
+    datum = "Ask bob@example.com."
+    assert services.guard(anna.pk).check(datum, "output").text == datum
+    assert services.guard(anna.pk).check(datum, "output").policy == f"desk {version}, group support"
+    assert services.guard(bea.pk).check(datum, "output").text == services.guard().check(datum, "output").text
+    assert services.guard(bea.pk).check(datum, "output").text == "Ask [e-mail]."
+    assert operator.get("/api/safety").json()["groups"] == ["support"]
+
+
+def test_a_mistake_in_a_groups_thresholds_is_refused(operator: Client) -> None:
+    body = {"thresholds": thresholds() | {"groups": {"support": group_of(output_rewrite_pi=2)}}, "after": None}
+    answer = operator.put("/api/safety", body, content_type="application/json")
+    assert answer.status_code == 400 and 'did you mean "pii"' in answer.json()["error"]["message"]
+
+
+def test_a_policy_saved_by_an_earlier_version_still_holds_and_gets_what_is_new(anna: User) -> None:
+    old = msgspec.to_builtins(POLICY)
+    for name in ("form", "tool_result", "groups"):
+        del old[name]
+    for layer in ("input", "output"):
+        old[layer] = {
+            action: {k: v for k, v in old[layer][action].items() if k not in FOUND} for action in ("flag", "block")
+        }
+    old["input"]["flag"]["violence"] = 0.61
+    PolicyVersion.objects.create(policy=old, author=anna)
+    policy = saved_policy()
+    assert (
+        policy is not None
+        and policy.input.flag["violence"] == 0.61 == policy.thresholds("tool_result").flag["violence"]
+    )
+    assert policy.does("rewrite", "output", "pii") and policy.does("flag", "input", "secret")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -17,10 +18,13 @@ from inference.protocol.request import SamplingParams
 from inference.protocol.tool_calls import Call, ToolCalls
 from webapp.tools import catalog
 from webapp.tools.catalog import TOOLS, Result, definitions_of, run
+from webapp.tools.tool import Asker
+
+ASKER = Asker("req_" + "t" * 22, 1)
 
 
 def called(name: str, **arguments: Any) -> Result:
-    return run(Call(name, json.dumps(arguments)))
+    return run(Call(name, json.dumps(arguments)), ASKER)
 
 
 @pytest.mark.parametrize(
@@ -60,11 +64,26 @@ def test_a_quotient_is_near_its_value(value: Fraction) -> None:
         "'a'*9",
         "a",
         "(" * 500,
+        "(" * 100,
+        "10**400",
+        "10**400+0.5",
+        "10**(10**3)",
     ],
 )
 def test_the_calculator_refuses_what_has_no_value(expression: str) -> None:
     result = called("calculator", expression=expression)
     assert result.is_error and result.text
+
+
+@pytest.mark.parametrize("expression", ["99999**4000000", "9**1300", "(-7)**99999", "2**3999*2**3999"])
+def test_a_number_that_would_be_too_large_is_refused_before_it_is_computed(expression: str) -> None:
+    result = called("calculator", expression=expression)
+    assert result.is_error and "too large to compute" in result.text
+
+
+@pytest.mark.parametrize(("expression", "value"), [("2**-4000", "0"), ("7**1200 % 10", "1"), ("0**4000000", "0")])
+def test_a_power_within_the_bounds_is_computed(expression: str, value: str) -> None:
+    assert float(called("calculator", expression=expression).text) == float(value)
 
 
 def test_the_time_is_that_of_the_zone() -> None:
@@ -113,10 +132,31 @@ def test_wrong_units_are_refused(source: str, target: str) -> None:
     assert called("convert_units", **{"value": 1, "from": source, "to": target}).is_error
 
 
-@pytest.mark.parametrize("arguments", ["", "[]", "null", "3", '{"expression": null}', "{}", '{"zone": 1}', "{" * 4000])
+@pytest.mark.parametrize("value", ["1e400", "-1e400", "NaN", "9" * 400, "1e308"])
+def test_a_value_that_is_not_finite_is_refused(value: str) -> None:
+    result = run(Call("convert_units", f'{{"value": {value}, "from": "km", "to": "mm"}}'), ASKER)
+    assert result.is_error and "finite" in result.text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "[]", "null", "3", '{"expression": null}', "{}", '{"zone": 1}', "{" * 4000, '{"a": ' * 200_000, "9" * 5000],
+)
 def test_arguments_that_do_not_fit_are_a_result(arguments: str) -> None:
     for name in (*TOOLS, "unknown"):
-        assert run(Call(name, arguments)).is_error
+        assert run(Call(name, arguments), ASKER).is_error
+
+
+def test_an_unexpected_fault_of_a_tool_is_a_result_and_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: Any) -> str:
+        raise RuntimeError("secret")
+
+    monkeypatch.setitem(TOOLS, "calculator", replace(TOOLS["calculator"], run=fails))
+    result = called("calculator", expression="1")
+    assert result.is_error and "secret" not in result.text
+    assert "secret" in caplog.text
 
 
 def test_a_long_result_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,3 +169,19 @@ def test_each_schema_makes_a_grammar() -> None:
     calls = ToolCalls(tools=definitions_of(TOOLS), is_required=True)
     assert calls.problem() is None
     assert GrammarCheck().problem(SamplingParams(tool_calls=calls)) is None
+
+
+def test_the_demonstration_of_weather_says_what_it_is_and_repeats_itself() -> None:
+    found = called("demo_weather", city="Zurich")
+    assert "not real weather" in found.text and found.text == called("demo_weather", city="Zurich").text
+    assert found.text.partition(":")[2] != called("demo_weather", city="Oslo").text.partition(":")[2]
+    assert called("demo_weather", city=" ").is_error
+
+
+def test_a_tool_that_fails_by_its_own_mistake_gives_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> str:
+        raise RuntimeError("a secret of the server")
+
+    monkeypatch.setitem(catalog.TOOLS, "calculator", replace(catalog.TOOLS["calculator"], run=broken))
+    found = called("calculator", expression="1")
+    assert found.is_error and "Unknown whether" in found.text and "secret" not in found.text

@@ -76,13 +76,19 @@ def test_a_key_reads_its_users_days(alice: User, records: list[UsageRecord]) -> 
     assert narrow.get(f"/api/usage/days?{ASKED}").status_code == 403
 
 
-def test_owners_of_a_group_see_its_members_and_others_do_not(alice: User, records: list[UsageRecord]) -> None:
+def test_owners_of_a_group_see_users_and_keys_and_its_other_people_sums(
+    alice: User, records: list[UsageRecord]
+) -> None:
     group, bob = Group.objects.create(name="research"), User.objects.get(username="bob")
     bob.groups.add(group)
     path = f"/api/usage/groups/{group.pk}/days"
+    assert client_of(alice).get(f"{path}?{ASKED}").status_code == 404
+    assert client_of(alice).get(f"{path}.csv?{ASKED}").status_code == 404
     alice.groups.add(group)
-    assert client_of(alice).get(f"{path}?{ASKED}").status_code == 403
-    assert client_of(alice).get(f"{path}.csv?{ASKED}").status_code == 403
+    summed = client_of(alice).get(f"{path}?{ASKED}").json()["days"]
+    assert {(row["user"], row["key"]) for row in summed} == {("", "")}
+    assert sum(row["num_requests"] for row in summed) == len(records)
+    assert "bob" not in client_of(alice).get(f"{path}.csv?{ASKED}").content.decode()
     Membership.objects.create(user=alice, group=group, role="owner")
     found = client_of(alice).get(f"{path}?{ASKED}").json()["days"]
     assert {row["user"] for row in found} == {"alice", "bob"}

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.webapp.usage.test_report import make_record, save
 from webapp.billing.bill import UNPRICED
-from webapp.billing.book import KINDS
+from webapp.billing.book import KINDS, OF_BATCH
 from webapp.billing.models import Price
 from webapp.demo.seed import seed
 from webapp.usage.period import Period
@@ -116,6 +116,23 @@ def test_the_demonstration_month_costs_what_its_bills_say() -> None:
     found = what_if(month, Filter(), Condition("factor", factor="2"))
     assert found.billed == found.actual
     assert found.changed == usd(2 * found.billed[0].nano)
+
+
+def test_a_batch_keeps_its_lower_price(alice: User) -> None:
+    """Unit prices are halved, each rounded up: 5, 1, 6, 10, 20 in place of 10, 1, 12, 20, 40."""
+    set_prices("a")
+    half = 10 * 5 + 30 * 1 + 5 * 20
+    save(
+        make_record(1, alice, NOON, cost_nano=330),
+        make_record(2, alice, NOON, cost_nano=half, price_version="2026-01-01" + OF_BATCH),
+    )
+    for chosen in (Filter(), Filter(user_ids=(alice.pk,))):
+        found = what_if(DAY, chosen, Condition("no_cache"))
+        assert (found.billed, found.actual) == (usd(330 + half), usd(330 + half))
+        assert found.changed == usd(40 * 10 + 5 * 40 + 40 * 5 + 5 * 20)
+        assert (found.num_requests, found.num_unpriced) == (2, 0)
+        doubled = what_if(DAY, chosen, Condition("factor", factor="2"))
+        assert doubled.changed == usd(2 * 330 + 10 * 10 + 30 * 1 + 5 * 40)
 
 
 def ask(client: Client, **query: Any) -> Any:

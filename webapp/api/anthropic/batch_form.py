@@ -33,6 +33,8 @@ class AnthropicForm:
 
     surface = "anthropic"
     has_files = False
+    endpoints: tuple[str, ...] = ("/v1/messages",)
+    id_prefix = "msgbatch"
 
     def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work:
         given = decode_body(body, MessageBody)

@@ -91,7 +91,8 @@ def _parts(message: Message, index: int) -> Iterator[_Part]:
         text = _text(block, place)
         if text:
             said_at = place if has_results else f"messages[{index}]"
-            said = Said(message.role, text, said_at, is_joined=isinstance(block, ToolResultBlock))
+            is_result = isinstance(block, ToolResultBlock)
+            said = Said(message.role, text, said_at, is_result=is_result, is_joined=is_result)
             yield _Part(said, place, block)
 
 

@@ -10,14 +10,14 @@ from inference.protocol.events import Segment
 from inference.protocol.tool_calls import BEGIN
 from webapp.api.bring.answers import answer_of
 from webapp.api.bring.difference import difference
-from webapp.api.bring.parse import Brought, read
-from webapp.api.bring.prompt import BroughtPrompt, place_of, prompt_of
+from webapp.api.bring.parse import read
+from webapp.api.bring.prompt import BroughtPrompt, check_fits, place_of, prompt_of
 from webapp.api.bring.schema import BroughtBody, BroughtPair, BroughtPart, BroughtProblem, TakenApart, What
 from webapp.bring.kinds import Body, Malformed, Unknown, recognised
 from webapp.bring.prefix import prefix_of
-from webapp.context.assemble import Assembled
 from webapp.context.tools import is_result
 from webapp.gateway.errors import ApiError
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import PlainInput
 from webapp.requests.snapshots import latest
 
@@ -76,7 +76,7 @@ def _body(prompt: BroughtPrompt, found: Body, block_size: int | None) -> Brought
         prefix=None if block_size is None else prefix_of(segments, num_tokens, block_size),
         num_cached=None,
         difference=None,
-        problem=_problem(brought, prompt.assembled),
+        problem=_problem(prompt),
     )
 
 
@@ -105,18 +105,16 @@ def _what(segment: Segment) -> What:
     return "tool call" if segment.role == "assistant" and text.startswith(BEGIN) else "message"
 
 
-def _problem(brought: Brought, assembled: Assembled) -> BroughtProblem | None:
+def _problem(prompt: BroughtPrompt) -> BroughtProblem | None:
     """Why the model here would refuse the body; None: it takes it, as far as this is known before."""
     try:
-        call = brought.make_call()
+        call = prompt.brought.make_call()
+        check_fits(prompt, call)
     except ApiError as error:
         return BroughtProblem(error.message, error.field)
-    num_tokens, window = len(assembled.prompt.ids), assembled.window
-    reserved = min(call.params[0].max_tokens, window // 4)
-    if num_tokens <= window - reserved:
-        return None
-    message = f"The prompt has {num_tokens:,} tokens; {brought.model} takes {window - reserved:,} of them at most here."
-    return BroughtProblem(message, None)
+    except CannotPrepare as error:
+        return BroughtProblem(error.failure.message, None)
+    return None
 
 
 def block_size_of(model: str) -> int | None:

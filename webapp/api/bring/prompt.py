@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from inference.tokenization.template_process import TemplateError
 from webapp.api.bring.parse import Brought
+from webapp.calls.call import Call, PlainCall
 from webapp.context.assemble import Assembled
 from webapp.gateway.errors import ApiError
-from webapp.lifecycle.packing import served
+from webapp.lifecycle.packing import pack, pack_plain, served
 from webapp.requests.input import PlainInput
 from webapp.requests.services import PromptServices
 
@@ -33,6 +34,15 @@ def prompt_of(brought: Brought) -> BroughtPrompt:
         raise ApiError(
             400, "invalid", f"The template of {brought.model} cannot write these messages: {error}"
         ) from None
+
+
+def check_fits(prompt: BroughtPrompt, call: Call | PlainCall) -> None:
+    """Pack the prompt as a request with the call's settings would. Raises CannotPrepare where it would not fit."""
+    given, params = prompt.brought.prompt, call.params[0]
+    if isinstance(given, PlainInput):
+        pack_plain(prompt.served, given, params)
+    else:
+        pack(prompt.served, given, params, "drop" if isinstance(call, Call) and call.may_drop else "fill")
 
 
 def place_of(source: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpRequest
 from redis.exceptions import RedisError
 
@@ -20,10 +21,13 @@ from webapp.api.chat.schema import (
     ConversationSummary,
     NewConversation,
     SettingsNotes,
+    WindowPolicy,
 )
 from webapp.chat import models
 from webapp.chat.models import MAX_ANSWERS
+from webapp.chat.search import saying
 from webapp.chat.shown import shown
+from webapp.chat.shown_summary import shown_summary
 from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, all_of, not_found, user_id
 from webapp.gateway.operation import answers
@@ -34,7 +38,7 @@ from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
 from webapp.requests.params import checked_params, window_notes
-from webapp.tools.catalog import TOOLS
+from webapp.tools.catalog import offered
 from webapp.traces import store
 
 _MAX_LISTED = 500
@@ -45,7 +49,8 @@ def list_conversations(request: HttpRequest, query: ConversationQuery) -> Conver
     """List the user's conversations."""
     rows = models.Conversation.objects.filter(user_id=user_id(request))
     if words := query.q:
-        rows = rows.filter(Q(title__icontains=words) | Q(pk__in=_saying(user_id(request), words)))
+        said_in = saying(user_id(request), words).values_list("conversation_id", flat=True)
+        rows = rows.filter(Q(title__icontains=words) | Q(pk__in=said_in))
     # A conversation whose first message was refused has nothing to show, not even a title.
     open_requests = Request.objects.filter(message__conversation=OuterRef("pk"), finished_at=None)
     rows = rows.annotate(is_streaming=Exists(open_requests))
@@ -62,13 +67,6 @@ def _summary(row: models.Conversation) -> ConversationSummary:
         is_pinned=row.is_pinned,
         is_streaming=is_streaming,
     )
-
-
-def _saying(owner: int, words: str) -> QuerySet[models.Message, str]:
-    """Ids of the owner's conversations with these words in a question or an answer."""
-    said = Q(user_text__icontains=words) | Q(request__output_text__icontains=words)
-    said |= Q(imported_text__icontains=words)
-    return models.Message.objects.filter(said, conversation__user_id=owner).values_list("conversation_id", flat=True)
 
 
 @answers(201)
@@ -89,6 +87,8 @@ def new_conversation(owner: int, body: NewConversation) -> models.Conversation:
         params=msgspec.to_builtins(wanted.params),
         n=body.n,
         tools=list(checked_tools(body.tools)),
+        memory=body.memory,
+        window_policy=body.window_policy,
     )
 
 
@@ -167,7 +167,8 @@ def delete_conversation(request: HttpRequest, conversation_id: str) -> None:
 
 
 def _stop_answers(found: models.Conversation) -> None:
-    for running in Request.objects.filter(message__conversation=found, finished_at=None):
+    of_conversation = Q(message__conversation=found) | Q(summary__conversation=found)
+    for running in Request.objects.filter(of_conversation, finished_at=None):
         stop(running)
 
 
@@ -183,7 +184,11 @@ def change(found: models.Conversation, body: ConversationChange) -> None:
     if body.n is not None:
         found.n = checked_n(body.n)
     if body.tools is not None:
-        found.tools = list(checked_tools(body.tools))
+        found.tools = list(checked_tools(body.tools, found.tools))
+    if body.memory is not None:
+        found.memory = body.memory
+    if body.window_policy is not None:
+        found.window_policy = body.window_policy
     if body.leaf_id is not None:
         if not found.messages.filter(pk=body.leaf_id).exists():
             raise not_found("message")
@@ -194,11 +199,18 @@ def change(found: models.Conversation, body: ConversationChange) -> None:
     found.save(update_fields=[name for name in body.__struct_fields__ if getattr(body, name) is not None])
 
 
-def checked_tools(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of the server's tools, each once. Raises ApiError."""
-    if unknown := next((name for name in names if name not in TOOLS), None):
-        message = f"There is no tool {unknown[:100]!r}. The tools are {', '.join(TOOLS)}."
+def checked_tools(names: Sequence[str], before: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names of the server's tools, each once. Raises ApiError.
+
+    before: those that are on already. One of them may be offered no longer: it stays without effect.
+    """
+    tools = {tool.definition.name: tool for tool in offered()}
+    if unknown := next((name for name in names if name not in tools and name not in before), None):
+        message = f"There is no tool {unknown[:100]!r}. The tools are {', '.join(tools)}."
         raise ApiError(400, "invalid", message, "tools")
+    for name in set(names) - set(before):
+        if reason := tools[name].lacks():
+            raise ApiError(400, "invalid", f"The tool {name} is not available on this server: {reason}.", "tools")
     return tuple(dict.fromkeys(names))
 
 
@@ -228,11 +240,14 @@ def _shown(found: models.Conversation) -> Conversation:
         params=msgspec.convert(found.params, SamplingParams),
         n=found.n,
         tools=tuple(found.tools),
+        memory=found.memory,
+        window_policy=cast(WindowPolicy, found.window_policy),
         leaf_id=found.leaf_id,
         created_at=found.created_at,
         updated_at=found.updated_at,
         is_pinned=found.is_pinned,
         messages=[shown(message, _so_far(message)) for message in found.tree()],
+        summaries=[shown_summary(each) for each in found.summaries.select_related("request").defer("request__input")],
     )
 
 

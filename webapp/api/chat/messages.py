@@ -12,8 +12,10 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from inference.protocol.tool_calls import ToolCalls
+from webapp.api.chat.attached import wanted
 from webapp.api.chat.conversations import checked_n, find_conversation
 from webapp.api.chat.schema import NewFork, NewMessage, Regeneration, Sent, Started
+from webapp.api.memory import notice_shown
 from webapp.api.requests import find
 from webapp.chat import sending
 from webapp.chat.forking import Place, find_fork, start_fork
@@ -43,6 +45,7 @@ def send_message(
 ) -> Answer[Sent]:
     """Send a message to the conversation's model. 409 `answer_open`, `model_unavailable`; 422 `key_reused`;
     429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`; 403 `sending_stopped`.
+    With files: 404 `not_found`; 409 `cannot_attach`, `files_too_long`.
     """
     found = find_conversation(request, conversation_id)
     text = checked_text(body.text)
@@ -53,12 +56,18 @@ def send_message(
         parent = found.messages.filter(pk=body.parent_id).first()
         if parent is None:
             raise not_found("message")
+    files = wanted(found.user_id, body.attachments, body.pins)
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
-    done = once(key, lambda: sending.send(found, parent, text, params, arrival, key), sending.sent_before)
+    done = once(key, lambda: sending.send(found, parent, text, params, arrival, key, files), sending.sent_before)
     timing.mark("start")
     sent = done.made
-    result = Sent(user_message=shown(sent.user_message), title=found.title, **_started(sent.answers, timing))
+    result = Sent(
+        user_message=shown(sent.user_message),
+        title=found.title,
+        memory=notice_shown(found.user_id, sent.user_message, done.is_repeat),
+        **_started(sent.answers, timing),
+    )
     return Answer(result, is_repeat=done.is_repeat)
 
 
@@ -182,14 +191,17 @@ def _params_each(found: Conversation, body: NewMessage) -> list[SamplingParams] 
 
 def _with_tools(found: Conversation, params: SamplingParams, must_call: bool) -> SamplingParams:
     """The params with the conversation's tools. Raises ApiError."""
-    if not found.tools:
+    definitions = catalog.definitions_of(found.tools)
+    if not definitions:
         if must_call:
             raise ApiError(400, "invalid", "must_call needs a tool. Turn one on in the conversation.", "must_call")
         return params
     if params.regex is not None:
         message = "An answer of a form by regex cannot call tools. Remove one of the two."
         raise ApiError(400, "invalid", message, "params.regex")
-    calls = ToolCalls(tools=catalog.definitions_of(found.tools), is_required=must_call)
+    calls = ToolCalls(tools=definitions, is_required=must_call)
+    if problem := calls.problem():
+        raise ApiError(400, "invalid", f"The conversation {problem}. Turn some tools off.", "tools")
     return msgspec.structs.replace(params, tool_calls=calls)
 
 

@@ -7,18 +7,16 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 
 from inference.protocol.request import SamplingParams
+from webapp.api.chat.attached import wanted
 from webapp.api.chat.conversations import find_conversation, new_conversation
-from webapp.api.chat.schema import NewConversation
+from webapp.api.chat.schema import NewConversation, Pin
 from webapp.chat import previewing
 from webapp.chat.models import Conversation, Message
 from webapp.chat.previewing import Busy, Preview
 from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.structs import Body
-from webapp.requests.failure import CannotPrepare
 from webapp.requests.params import checked_params
-
-_STATUS = {"messages_refused": 409, "prompt_too_long": 409, "model_unavailable": 503}
 
 
 class Draft(Body):
@@ -33,6 +31,12 @@ class Draft(Body):
     """System prompt of a new conversation; a saved one uses its own. None: the model entry's."""
     tools: tuple[str, ...] | None = None
     """Tools of a new conversation; a saved one has its own. None: none."""
+    memory: bool | None = None
+    """Whether a new conversation uses memories; a saved one has its own. None: it does."""
+    attachments: tuple[str, ...] = ()
+    """Ids of the files that the message will carry."""
+    pins: tuple[Pin, ...] = ()
+    """Parts of files that will go in whatever their similarity."""
 
 
 async def preview_first(request: HttpRequest, body: Draft) -> Preview:
@@ -60,9 +64,6 @@ async def _preview(found: Conversation, body: Draft) -> Preview:
     draft = await sync_to_async(_draft)(found, body)
     try:
         return await previewing.preview(draft)
-    except CannotPrepare as error:
-        failure = error.failure
-        raise ApiError(_STATUS.get(failure.code, 500), failure.code, failure.message) from None
     except Busy:
         raise ApiError(429, "busy", "The last preview is still running. Try again.", retry_after_s=1) from None
 
@@ -70,14 +71,15 @@ async def _preview(found: Conversation, body: Draft) -> Preview:
 def _draft(found: Conversation, body: Draft) -> previewing.Draft:
     """Raises ApiError."""
     params = checked_params(body.params, found.model) if body.params else msgspec.convert(found.params, SamplingParams)
-    return previewing.Draft(found, _parent(found, body.parent_id), body.text, params)
+    files = wanted(found.user_id, body.attachments, body.pins)
+    return previewing.Draft(found, _parent(found, body.parent_id), body.text, params, files)
 
 
 def _new(request: HttpRequest, body: Draft) -> Conversation:
     """Return the conversation that the first message would create; saves nothing."""
     if body.parent_id is not None:
         raise not_found("message")
-    fields = ("model", "system_prompt", "params", "tools")
+    fields = ("model", "system_prompt", "params", "tools", "memory")
     given = {name: value for name in fields if (value := getattr(body, name)) is not None}
     return new_conversation(user_id(request), NewConversation(**given))
 

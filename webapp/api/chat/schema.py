@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
+from webapp.api.memory import MemoryNotice
 from webapp.chat.shown import Message
+from webapp.chat.shown_summary import Summary
 from webapp.gateway.errors import FieldProblem
 from webapp.gateway.structs import Body, Query, Result
+
+WindowPolicy = Literal["keep", "drop", "summarise"]
+"""What becomes of old turns for which the window has no room. keep: a message that does not fit is refused. drop: the
+oldest turns are left out. summarise: a summary takes their place once an answer leaves little room."""
 
 
 class NewConversation(Body):
@@ -25,6 +32,9 @@ class NewConversation(Body):
     """Answers to each message."""
     tools: tuple[str, ...] = ()
     """Names of the server's tools that its answers may call."""
+    memory: bool = True
+    """Its prompts may have memories of the user."""
+    window_policy: WindowPolicy = "drop"
 
 
 class ConversationChange(Body):
@@ -37,8 +47,20 @@ class ConversationChange(Body):
     params: SamplingParams | None = None
     n: int | None = None
     tools: tuple[str, ...] | None = None
+    memory: bool | None = None
+    window_policy: WindowPolicy | None = None
     leaf_id: str | None = None
     is_pinned: bool | None = None
+
+
+class Pin(Body):
+    """The user's own choice from a file of the conversation, for one message."""
+
+    attachment_id: str
+    passages: tuple[int, ...] = ()
+    """Numbers of passages that go in, whatever their similarity."""
+    is_whole: bool = False
+    """All of the file goes in."""
 
 
 class NewMessage(Body):
@@ -56,6 +78,10 @@ class NewMessage(Body):
     """Each token waits for a command."""
     must_call: bool = False
     """The answer begins with a call of one of the conversation's tools."""
+    attachments: tuple[str, ...] = ()
+    """Ids of the files that the message carries, at most 8. They stay in the conversation's later prompts."""
+    pins: tuple[Pin, ...] = ()
+    """Parts of files that go into this message's prompt whatever their similarity."""
 
 
 class NewFork(Body):
@@ -120,12 +146,17 @@ class Conversation(Result):
     """Answers to each message."""
     tools: tuple[str, ...]
     """Names of the server's tools that its answers may call."""
+    memory: bool
+    """Its prompts may have memories of the user."""
+    window_policy: WindowPolicy
     leaf_id: str
     """The last message of the branch that is shown."""
     created_at: datetime
     updated_at: datetime
     is_pinned: bool
     messages: list[Message]
+    summaries: list[Summary]
+    """Summaries of its branches' beginnings, oldest first."""
 
 
 class SettingsNotes(Result):
@@ -151,3 +182,20 @@ class Sent(Started):
     user_message: Message
     title: str
     """The conversation's title."""
+    memory: MemoryNotice | None = None
+    """What the message did with the user's memories, or asks. Null: nothing."""
+
+
+class Compaction(Body):
+    """The turns that a summary would cover: all of a branch but the newest."""
+
+    keep: int = 2
+    """Turns that stay as they are."""
+    leaf_id: str | None = None
+    """Last message of the branch; null: of the one that is shown."""
+
+
+class Summaries(Result):
+    """The summaries of a conversation."""
+
+    summaries: list[Summary]

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from inference.protocol.events import Limit
+from webapp.api.doors import check_door
 from webapp.api.view import refusal_of
 from webapp.audit.actor import acting
 from webapp.gateway.errors import ApiError, View, not_signed_in, user_id
@@ -59,6 +60,7 @@ def view(family: Family, **functions: Function) -> View:
         try:
             _check_method(request, list(functions))
             await sync_to_async(_check_key)(request)
+            await sync_to_async(check_door)(request)
             _name_recording(request, parameters.pop("recording", None))
             with acting(user_id(request)):
                 response = await functions[request.method or ""](request, **parameters)

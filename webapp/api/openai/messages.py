@@ -49,7 +49,7 @@ def _said(message: Message, index: int) -> Iterator[Said]:
 def result_of(texts: Sequence[Text], place: str) -> Said:
     """The result of a tool's call, kept in the cache where its last part is."""
     text = result("".join(each.text for each in texts))
-    return Said("user", text, place, is_joined=True, breakpoint=texts[-1].breakpoint if texts else None)
+    return Said("user", text, place, True, is_joined=True, breakpoint=texts[-1].breakpoint if texts else None)
 
 
 def _texts(content: Content, place: str) -> Iterator[Text]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -14,6 +15,7 @@ from webapp.chat.models import MAX_ANSWERS
 from webapp.gateway.errors import ApiError
 from webapp.registry.offered import default_id
 from webapp.requests.params import checked_params
+from webapp.tools.catalog import names
 
 
 class _Message(msgspec.Struct):
@@ -33,6 +35,7 @@ class _Conversation(msgspec.Struct):
     system_prompt: str = ""
     params: SamplingParams = SamplingParams()
     n: int = 1
+    tools: list[str] = []
     is_pinned: bool = False
     created_at: str | None = None
     updated_at: str | None = None
@@ -60,7 +63,14 @@ def read(data: bytes) -> Draft:
         is_pinned=found.is_pinned,
         params=_checked(found.params),
         n=found.n,
+        tools=_known(found.tools),
     )
+
+
+def _known(tools: Sequence[str]) -> list[str]:
+    """Those of the tools that this server has, each once: the file may come from another one."""
+    known = names()
+    return [name for name in dict.fromkeys(tools) if name in known]
 
 
 def _checked(params: SamplingParams) -> SamplingParams:

@@ -61,6 +61,7 @@ def rows_of(owner: int, brought: Brought, now: float, model: str) -> Rows:
         system_prompt=system_prompt,
         params=msgspec.to_builtins(brought.draft.params or SamplingParams()),
         n=brought.draft.n,
+        tools=list(brought.draft.tools),
         is_pinned=brought.draft.is_pinned,
         import_digest=_digest(brought),
         num_imported_bytes=sum(len(message.text.encode()) for message in brought.messages),

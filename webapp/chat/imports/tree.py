@@ -55,6 +55,8 @@ class Draft:
     is_pinned: bool = False
     params: SamplingParams | None = None
     n: int = 1
+    tools: Sequence[str] = ()
+    """Names of tools that this server has."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,8 @@ class _Redaction:
             case ev.RequestAccepted():
                 return {"params": _redacted(event.params)}
             case ev.ContextAssembled():
-                return {"segments": _sources(event.segments), "dropped": _sources(event.dropped)}
+                names = ("segments", "dropped", "summarised")
+                return {name: _sources(getattr(event, name)) for name in names}
             case ev.ContextCompared():
                 parts = {"changed": tuple(map(_redacted, event.changed)), "removed": _sources(event.removed)}
                 return {"here": tuple(map(_mark, event.here))} | parts

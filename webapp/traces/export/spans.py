@@ -33,6 +33,9 @@ from inference.protocol.events import (
     SafetyChecked,
     TextReleased,
     TokenSampled,
+    ToolApprovalAsked,
+    ToolApproved,
+    ToolDeclined,
     ToolFinished,
     first,
 )
@@ -132,6 +135,7 @@ def _stage_spans(log: Log) -> Iterator[Span]:
     bill, over = log.first(BillPosted), log.terminal
     for generation in log.generations():
         yield from _queue_spans(generation, over)
+    yield from _approval_spans(log)
     finished = [*log.all(GenerationFinished), *log.all(EmbeddingComputed)]
     if finished and bill:
         yield Span("bill", "bill", finished[-1].at, max(finished[-1].at, bill.at), bill)
@@ -163,6 +167,16 @@ def _admitted_at(log: Log) -> int | None:
     if prefill:
         return prefill.at - prefill.step_us
     return started.at if started else None
+
+
+def _approval_spans(log: Log) -> Iterator[Span]:
+    """The waits of calls for their user."""
+    decisions = {each.call_id: each.at for each in log.all(ToolApproved)}
+    decisions |= {each.call_id: each.at for each in log.all(ToolDeclined)}
+    over = log.terminal
+    for question in log.all(ToolApprovalAsked):
+        end = decisions.get(question.call_id, None if over is None else over.at)
+        yield from _between("sampling", "waiting for approval", question.at, end)
 
 
 def _event_spans(log: Log) -> Iterator[Span]:
@@ -212,8 +226,8 @@ def _of_its_own_duration(event: AnyEvent) -> Span | None:
         case SafetyChecked(layer="input"):
             return _lasting("safety", "check of the message", event, event.duration_us)
         case SafetyChecked():
-            whose = "answer" if event.layer == "output" else "tool's result"
-            return _lasting("release", f"check of the {whose}", event, event.duration_us)
+            stage = "safety" if event.subject else "release"
+            return _lasting(stage, f"check of {_checked(event)}", event, event.duration_us)
         case ContextAssembled():
             return _lasting("context", "context assembly", event, event.duration_us)
         case PromptTokenized():
@@ -225,6 +239,12 @@ def _of_its_own_duration(event: AnyEvent) -> Span | None:
         case ToolFinished():
             return _lasting("sampling", "tool", event, event.duration_us)
     return None
+
+
+def _checked(event: SafetyChecked) -> str:
+    if event.subject:
+        return "the memories" if event.subject == "memory" else "a file"
+    return "the answer" if event.layer == "output" else "the tool's result"
 
 
 def _lasting(stage: str, name: str, event: AnyEvent, duration_us: int) -> Span:

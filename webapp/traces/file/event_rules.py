@@ -6,7 +6,9 @@ have one length, and what is listed by name has each name once.
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -25,6 +27,7 @@ from inference.protocol.events import (
     Limit,
     PrefillAdvanced,
     PromptTokenized,
+    RequestAccepted,
     SafetyChecked,
     TokenProposed,
     TokenSampled,
@@ -43,6 +46,8 @@ _MAX_GENERATIONS = 1000
 _IN_ORDER = f"not be below that of an event before it, and be below {_MAX_GENERATIONS:,}"
 _ROUNDING = 1e-3
 """A probability or its logarithm is rounded when it is recorded."""
+_PATH = re.compile(r"/(record/[A-Za-z0-9._-]+/)?v1/[A-Za-z_/]+")
+"""The addresses of the API's calls. The page writes a call to copy, with the reader's key, to the one in the trace."""
 _SIGNED = {"at", "received_at"}
 """The browser's times come before the request was accepted."""
 _LARGE = ("_nano", "_unix_us")
@@ -117,6 +122,31 @@ def _as_long(values: Sequence[Any] | None, others: Sequence[Any], path: str, oth
     _require(values is None or len(values) == len(others), path, f"have as many entries as {other}")
 
 
+def _json(text: str | None, path: str) -> None:
+    """The page writes the text into a program to copy, so that anything but JSON would run there."""
+    try:
+        json.loads(text or "null", parse_int=str, parse_float=str, parse_constant=_no_number)
+        is_json = True
+    except (ValueError, RecursionError):
+        is_json = False
+    _require(is_json, path, "be JSON")
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _accepted(event: RequestAccepted, name: str) -> None:
+    if event.sent is not None:
+        path, body = event.sent.path, event.sent.body
+        _require(_PATH.fullmatch(path) is not None, f"{name}.sent.path", "be an address below /v1/ of the API")
+        _require(body.lstrip().startswith("{"), f"{name}.sent.body", "be a JSON object")
+        _json(body, f"{name}.sent.body")
+    _json(event.params.json_schema, f"{name}.params.json_schema")
+    for tool in event.params.tool_calls.tools if event.params.tool_calls else ():
+        _json(tool.parameters, f"{name}.params.tool_calls.tools.parameters")
+
+
 def _sampled(event: TokenSampled, name: str) -> None:
     for field in ("u", "low", "high"):
         _share(getattr(event, field), f"{name}.{field}")
@@ -169,6 +199,7 @@ def _checked(event: SafetyChecked, name: str) -> None:
 
 
 _RULES: dict[type[Any], Callable[[Any, str], None]] = {
+    RequestAccepted: _accepted,
     TokenSampled: _sampled,
     TokenProposed: lambda event, name: _sampled(event.token, f"{name}.token"),
     CacheLookedUp: _looked_up,

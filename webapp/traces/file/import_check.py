@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from inference.protocol.events import RequestAccepted
@@ -12,7 +14,8 @@ from webapp.traces.file.event_rules import BadEvent, check_events
 _MAX_FIGURE = 2**53
 """A browser holds integers up to this exactly."""
 _MAX_CODE_CHARS = 32
-_CURRENCY_CHARS = 3
+_CODE = re.compile(rf"[^\x00]{{1,{_MAX_CODE_CHARS}}}", re.DOTALL)
+_CURRENCY = re.compile(r"[A-Za-z]{3}")
 
 
 def check(archive: Archive) -> tuple[RequestAccepted, Outcome]:
@@ -40,8 +43,8 @@ def _check_figures(first: RequestAccepted, outcome: Outcome) -> None:
 
 
 def _check_words(outcome: Outcome) -> None:
-    if outcome.bill is not None and len(outcome.bill.currency) != _CURRENCY_CHARS:
+    if outcome.bill is not None and not _CURRENCY.fullmatch(outcome.bill.currency):
         raise TraceFileError("The trace's bill has no three-letter currency.")
     failure = outcome.failure
-    if failure is not None and not all(0 < len(word) <= _MAX_CODE_CHARS for word in (failure.stage, failure.code)):
+    if failure is not None and not all(_CODE.fullmatch(word) for word in (failure.stage, failure.code)):
         raise TraceFileError(f"The trace's failure has no stage or code of 1 to {_MAX_CODE_CHARS} characters.")

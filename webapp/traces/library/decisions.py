@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from django.db.models import QuerySet
 
 from inference.protocol.events import SafetyChecked
-from inference.protocol.safety_policy import Layer, Policy, Verdict
+from inference.protocol.safety_policy import FOUND, Layer, Policy, Verdict
 from inference.safety.judging import judge, worst
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError, decode_checks
@@ -84,8 +84,11 @@ def judged_again(policy: Policy, checks: Sequence[SafetyChecked]) -> Verdict | N
     """The worst verdict of the checks under this policy; None: a category was not scored then."""
     verdicts: list[Verdict] = []
     for check in checks:
-        scores = {score.category: score.score for score in check.scores}
+        if check.layer == "refusal":
+            continue
         layer: Layer = check.layer
+        # Checks of earlier versions did not look for personal data and secrets.
+        scores = dict.fromkeys(FOUND, 0.0) | {score.category: score.score for score in check.scores}
         if policy.thresholds(layer).flag.keys() - scores.keys():
             return None
         verdicts += [score.verdict for score in judge(policy, layer, scores)]

@@ -53,14 +53,16 @@ const HIDDEN: Record<Scope["kind"], readonly (FilterName | By)[]> = {
   own: ["user", "group"],
   group: ["group"],
 };
+const hiddenIn = ({ kind, isSummed }: Scope): readonly (FilterName | By)[] =>
+  isSummed ? [...HIDDEN[kind], "user"] : HIDDEN[kind];
 
-export function filtersFor({ kind }: Scope): readonly FilterName[] {
-  return FILTERS.filter((name) => !HIDDEN[kind].includes(name));
+export function filtersFor(scope: Scope): readonly FilterName[] {
+  return FILTERS.filter((name) => !hiddenIn(scope).includes(name));
 }
 
 /** The columns by which the chart can be stacked. */
-export function bysFor({ kind }: Scope): By[] {
-  return (Object.keys(BYS) as By[]).filter((by) => !HIDDEN[kind].includes(by));
+export function bysFor(scope: Scope): By[] {
+  return (Object.keys(BYS) as By[]).filter((by) => !hiddenIn(scope).includes(by));
 }
 
 export interface Choices extends Record<FilterName, string> {
@@ -182,7 +184,7 @@ export const UNFILTERED = Object.fromEntries(FILTERS.map((name) => [name, ""])) 
 /** The choices without those that the scope does not have. */
 export function within(scope: Scope, choices: Choices): Choices {
   const by = bysFor(scope).includes(choices.by) ? choices.by : USUAL.by;
-  const hidden = FILTERS.filter((name) => HIDDEN[scope.kind].includes(name));
+  const hidden = FILTERS.filter((name) => hiddenIn(scope).includes(name));
   return { ...choices, by, ...Object.fromEntries(hidden.map((name) => [name, ""])) };
 }
 

@@ -3,6 +3,7 @@ import continueYaml from "./snippets/continue.txt?raw";
 import curlAnthropic from "./snippets/curl-anthropic.txt?raw";
 import curlOpenai from "./snippets/curl-openai.txt?raw";
 import llm from "./snippets/llm.txt?raw";
+import mcp from "./snippets/mcp.txt?raw";
 import pythonAnthropic from "./snippets/python-anthropic.txt?raw";
 import pythonOpenai from "./snippets/python-openai.txt?raw";
 
@@ -40,6 +41,12 @@ const ALL: Snippet[] = [
     name: "Continue (VS Code, JetBrains)",
     use: "In ~/.continue/config.yaml:",
     text: continueYaml,
+  },
+  {
+    id: "mcp",
+    name: "An agent, MCP",
+    use: "In the settings of an agent, for it to search, read, explain, compare and replay your traces:",
+    text: mcp,
   },
 ];
 

@@ -30,7 +30,7 @@ it("says when a limit is full again, unless it is", () => {
 });
 
 it("names whose requests share a rule", () => {
-  const none = { model: "", user_id: null, user: "", group_id: null, group: "" };
+  const none = { model: "", user_id: null, user: "", group_id: null, group: "", is_of_owners: false };
   const amounts = {
     max_open: null,
     requests_per_minute: null,
@@ -46,4 +46,5 @@ it("names whose requests share a rule", () => {
   expect(said({ model: "m" })).toBe("All requests to m");
   expect(said({ model: "m", user: "alice" })).toBe("alice at m");
   expect(said({ group: "research" })).toBe("Members of research together");
+  expect(said({ group: "research", is_of_owners: true })).toBe("Members of research together, by its owners");
 });

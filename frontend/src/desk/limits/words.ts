@@ -29,8 +29,11 @@ export function warningText({ limit, is_warned }: LimitNow): string[] {
 }
 
 /** The subject of a shared rule. */
-export function subjectText({ model, user, group }: SharedLimits, nameOf: (model: string) => string): string {
-  if (group) return `Members of ${group} together`;
+export function subjectText(
+  { model, user, group, is_of_owners }: SharedLimits,
+  nameOf: (model: string) => string,
+): string {
+  if (group) return `Members of ${group} together${is_of_owners ? ", by its owners" : ""}`;
   if (model) return user ? `${user} at ${nameOf(model)}` : `All requests to ${nameOf(model)}`;
   return "All requests of the site";
 }

@@ -1,10 +1,22 @@
 import { expect, it } from "vitest";
 import type { PolicyThresholds } from "../../protocol/api";
-import { categoriesOf, changeText, isSame, readText, versionText, withThreshold } from "./policy";
+import {
+  categoriesOf,
+  changeText,
+  isPossible,
+  isSame,
+  ofGroup,
+  readText,
+  versionText,
+  withGroupThreshold,
+  withThreshold,
+} from "./policy";
 
 const POLICY: PolicyThresholds = {
-  input: { flag: { violence: 0.55, jailbreak: 0.55 }, block: { violence: 0.82 } },
-  output: { flag: { violence: 0.57 }, block: {} },
+  tool_result: { flag: { violence: 0.55, jailbreak: 0.55 }, rewrite: {}, block: {} },
+  groups: {},
+  input: { flag: { violence: 0.55, jailbreak: 0.55 }, rewrite: {}, block: { violence: 0.82 } },
+  output: { flag: { violence: 0.57 }, rewrite: {}, block: {} },
 };
 
 it("moves one threshold and leaves the policy as it was", () => {
@@ -41,4 +53,19 @@ it("says what would change, of what, and what is not known", () => {
     thresholds: POLICY,
   };
   expect(versionText(file)).toBe("default 2, of the policy file");
+});
+
+it("gives a group thresholds of its own, and none where they are those of all", () => {
+  const own = withGroupThreshold(POLICY, "support", "input", "block", "violence", null);
+  expect(ofGroup(own, "support").input.block).toEqual({});
+  expect(ofGroup(own, "others").input.block).toEqual({ violence: 0.82 });
+  expect(isSame(own, POLICY)).toBe(false);
+  const back = withGroupThreshold(own, "support", "input", "block", "violence", 0.82);
+  expect(back.groups).toEqual({});
+});
+
+it("offers rewriting for what has a place in the text alone", () => {
+  expect(isPossible("rewrite", "pii", [])).toBe(true);
+  expect(isPossible("rewrite", "violence", ["violence"])).toBe(false);
+  expect(isPossible("block", "violence", [])).toBe(false);
 });

@@ -44,6 +44,7 @@ const state = (): PersonState => ({
     groups: [],
     is_active: true,
     is_superuser: false,
+    views_only: false,
     is_stopped: isStopped,
     stopped_groups: [],
     has_own_limits: false,

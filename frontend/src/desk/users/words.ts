@@ -47,10 +47,17 @@ export function ruleText(rule: LimitsBody): string {
   return [...amounts, ...flags].join(", ");
 }
 
-export function stateText({ is_active, is_stopped, stopped_groups, is_superuser }: Person): string {
+export function stateText({
+  is_active,
+  is_stopped,
+  stopped_groups,
+  views_only,
+  is_superuser,
+}: Person): string {
   if (!is_active) return "closed";
   if (is_stopped) return "stopped";
   if (stopped_groups.length) return `stopped with ${stopped_groups.join(", ")}`;
+  if (views_only) return "views only";
   return is_superuser ? "superuser" : "";
 }
 

@@ -105,6 +105,22 @@ it("knows the first message of a chat, which has no turn before", () => {
   expect(text()).not.toContain("deleted");
 });
 
+it("tells the tokens of each tool that the prompt declares", () => {
+  const lines = ["<tools>\n", '{"name": "sum", "parameters": {}}\n', "</tools>"];
+  const prompt = { type: "prompt.tokenized", at: 2, ids: [1, 2, 3], pieces: lines.map(btoa), special: [] };
+  const declared = { ...segment, kind: "tools", end: 3, text: lines.join("") };
+  const context = { ...CONTEXT, num_prompt_tokens: 3, segments: [declared] };
+  const trace = new RequestTrace("");
+  const accepted = { ...ACCEPTED, features: [] };
+  [accepted, context, prompt].forEach((event, index) => trace.receive(event as AnyEvent, index + 1));
+  show(ContextPanel, trace);
+  const rows = [...document.querySelectorAll("[data-testid=tool-costs] tbody tr")];
+  expect(rows.map((row) => row.textContent!.trim().replace(/\s+/g, " "))).toEqual([
+    "sum1",
+    "the words around them2",
+  ]);
+});
+
 it("asks nobody where there is no server", () => {
   open("");
   expect(asked).toEqual([]);

@@ -3,6 +3,7 @@ import type { ContextAssembled, Segment } from "../../protocol/events";
 import { count, counted } from "../../trace/format";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Ink, type Shape } from "./shapes";
+import { recalledShapes } from "./recalled";
 import { fitted, lines, monoWidth, sansWidth } from "./words";
 
 const BAR = 22;
@@ -15,8 +16,9 @@ const ENTRY_GAP = 12;
 const SHADES: Partial<Record<Segment["kind"], Ink>> = { user: "context", template: "wash" };
 const shadeOf = (kind: Segment["kind"]): Ink => SHADES[kind] ?? "context-pale";
 
-export function contextShapes({ context, events }: TraceView, area: Area, beat: number): Shape[] {
-  if (!context) return [];
+export function contextShapes(view: TraceView, area: Area, beat: number): Shape[] {
+  const { context, events } = view;
+  if (!context) return view.recalled ? recalledShapes(view.recalled, area, beat) : [];
   const isNow = events.at(-1)?.event.type === "context.assembled";
   const shown = isNow ? beat : 1;
   const packed = { x: area.x, y: area.y + 96, width: area.width, height: PACKED };

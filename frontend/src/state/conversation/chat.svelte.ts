@@ -1,16 +1,18 @@
 /** One conversation on the screen: its messages, the request under way, and the user's actions. */
 import { ClientClock } from "./client-timing";
-import { refusalOf, type Refusal } from "./settings";
+import { refusalOf, type Refusal, type WindowPolicy } from "./settings";
 import { branch, newestLeaf, siblings } from "./tree";
 import { outcomeOf } from "../../trace/outcome";
 import type { SamplingParams } from "../../protocol/events";
 import { answerText, atLastGeneration, numKept } from "../../trace/view";
-import type { Conversation, Message, Model, Preview } from "../../protocol/api";
+import type { Conversation, MemoryNotice, Message, Model, Preview } from "../../protocol/api";
 import { api, ApiError, type Asking, type ForkPlace, type Begun } from "../../transport/api";
 import type { Socket } from "../../transport/socket";
 import { endingOf, textSoFar } from "./answers";
+import { Files, type Taken } from "./files.svelte";
 import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { Recent } from "./recent";
+import { Summaries } from "./summaries.svelte";
 import { RequestTrace } from "../request/request-trace.svelte";
 
 /** A model, and the settings of a new conversation with it. */
@@ -32,8 +34,16 @@ export class Chat {
   n = $state(1);
   /** Names of the server's tools that the answers may call. */
   tools = $state<string[]>([]);
+  /** True when the prompts may have memories of the user. */
+  memory = $state(true);
+  /** By message: what it did with the memories, or asks, until the user puts it away. */
+  notices = $state<Record<string, MemoryNotice>>({});
   /** True when the next answers begin with a call of a tool. */
   mustCall = $state(false);
+  /** The files of the next message. */
+  readonly files = new Files();
+  windowPolicy = $state<WindowPolicy>("drop");
+  readonly summaries = new Summaries(() => this.conversation?.id ?? null);
   traces = $state<Record<string, RequestTrace>>({});
   onCreated: (id: string) => void = () => {};
   onStarted: () => void = () => {};
@@ -145,6 +155,7 @@ export class Chat {
     if (!this.conversation) this.begin(now);
     const conversation = this.conversation!;
     conversation.title = now.title;
+    this.summaries.take(now.summaries);
     // Another tab may have chosen it; what is being chosen here is newer.
     if (!this.choosing) this.model = conversation.model = now.model;
     for (const message of this.add(now.messages))
@@ -160,6 +171,8 @@ export class Chat {
     this.n = now.n;
     this.systemPrompt = now.system_prompt;
     this.tools = [...now.tools];
+    this.memory = now.memory;
+    this.windowPolicy = now.window_policy;
   }
 
   /** Add the messages that were not known, and return them. */
@@ -219,7 +232,13 @@ export class Chat {
     edited: Message | null = null,
     own: Partial<SamplingParams> | null = null,
   ): Promise<boolean> {
-    return this.deliver(this.outbox.add(text, edited?.id ?? null, own), keydownAt);
+    return this.deliver(this.outbox.add(text, edited?.id ?? null, own, this.taken(edited)), keydownAt);
+  }
+
+  /** A new version of a message carries the files of the old one; another message takes those that wait. */
+  private taken(edited: Message | null): Taken {
+    const attachments = edited?.files.map(({ id }) => id) ?? [];
+    return edited === null ? this.files.take() : attachments.length ? { attachments } : {};
   }
 
   /** Send a refused or lost message again, perhaps changed. */
@@ -249,20 +268,29 @@ export class Chat {
     // A conversation whose first message was refused is new as well.
     const isNew = !this.conversation?.messages.length;
     await this.settingsSaved();
-    const { model, systemPrompt: system_prompt } = this;
+    const { model, systemPrompt: system_prompt, memory } = this;
     const tools = $state.snapshot(this.tools);
-    this.conversation ??= await api.createConversation({ model, ...this.asking, system_prompt, tools });
+    const window_policy = this.windowPolicy;
+    const settings = { model, ...this.asking, system_prompt, tools, memory, window_policy };
+    this.conversation ??= await api.createConversation(settings);
     const { id } = this.conversation;
     this.outbox.post(unsent, id);
     clock.sent();
     const params = { ...this.asked.params, ...unsent.own };
-    const body = { text: unsent.text, parent_id: this.parentOf(unsent), ...this.asked, params };
+    const body = {
+      text: unsent.text,
+      parent_id: this.parentOf(unsent),
+      ...this.asked,
+      params,
+      ...unsent.taken,
+    };
     const sent = await api.send(id, { ...body, client: { ...clock.timing } }, unsent.id);
     this.outbox.remove(unsent.id);
     if (this.isClosed) this.outbox.onTaken();
     else {
       this.conversation.title = sent.title;
       this.add([sent.user_message]);
+      if (sent.memory) this.notices[sent.user_message.id] = sent.memory;
     }
     this.answer(sent, clock);
     if (isNew && !this.isClosed) this.onCreated(id);
@@ -272,9 +300,14 @@ export class Chat {
   async preview(text: string, signal: AbortSignal): Promise<Preview> {
     await this.settingsSaved();
     const { conversation } = this;
-    const body = { text, parent_id: this.path.at(-1)?.id ?? null, params: this.asking.params };
-    const { model, systemPrompt: system_prompt, tools } = this;
-    const begun = conversation ? {} : { model, system_prompt, tools: $state.snapshot(tools) };
+    const body = {
+      text,
+      parent_id: this.path.at(-1)?.id ?? null,
+      params: this.asking.params,
+      ...this.files.wanted,
+    };
+    const { model, systemPrompt: system_prompt, tools, memory } = this;
+    const begun = conversation ? {} : { model, system_prompt, tools: $state.snapshot(tools), memory };
     return api.preview(conversation?.id ?? null, { ...body, ...begun }, signal);
   }
 
@@ -282,7 +315,9 @@ export class Chat {
   get basis(): string {
     const { conversation, params } = this;
     const prompt = conversation?.system_prompt ?? this.systemPrompt;
-    return JSON.stringify([conversation?.id, this.path.at(-1)?.id, this.model, prompt, params, this.tools]);
+    const { model, tools, memory, windowPolicy, summaries } = this;
+    const branch = [conversation?.id, this.path.at(-1)?.id, summaries.inForce(this.path)?.id];
+    return JSON.stringify([...branch, model, prompt, params, tools, memory, this.files.wanted, windowPolicy]);
   }
 
   /** Choose the tools of the answers from the next message on. */
@@ -301,6 +336,17 @@ export class Chat {
     }
   }
 
+  /** Show another notice below a message; null: none. */
+  notice(messageId: string, notice: MemoryNotice | null): void {
+    if (notice) this.notices[messageId] = notice;
+    else delete this.notices[messageId];
+  }
+
+  /** Ask whether this text is to be remembered. */
+  askToRemember({ id, text }: Pick<Message, "id" | "text">): void {
+    this.notice(id, { kind: "ask", text, memory: null, matches: [], problem: "" });
+  }
+
   private parentOf({ editedId }: Unsent): string | null {
     const edited = this.conversation?.messages.find(({ id }) => id === editedId);
     return edited ? edited.parent_id : (this.path.at(-1)?.id ?? null);
@@ -310,7 +356,8 @@ export class Chat {
   async configure(): Promise<void> {
     const { conversation } = this;
     if (!conversation) return;
-    const change = { ...this.asking, system_prompt: this.systemPrompt };
+    const { systemPrompt: system_prompt, memory, windowPolicy: window_policy } = this;
+    const change = { ...this.asking, system_prompt, memory, window_policy };
     this.problem = null;
     try {
       await api.changeConversation(conversation.id, change);
@@ -425,6 +472,7 @@ export class Chat {
       message.error = whole.failed;
     }
     this.onSettled();
+    if (this.windowPolicy === "summarise") this.summaries.look();
     void this.letGo();
     if (!clock) return;
     // The last paint is known only after it has happened.
@@ -480,6 +528,8 @@ export class Chat {
 
   close(): void {
     this.isClosed = true;
+    this.files.close();
+    this.summaries.close();
     for (const trace of Object.values(this.traces)) trace.close();
   }
 }

@@ -20,6 +20,7 @@ const message = (id: string, parent_id: string | null): Message => ({
   request_id: parent_id && `req_${id}`,
   is_imported: false,
   calls: [],
+  files: [],
   model: null,
   status: parent_id ? "streaming" : null,
   error: null,
@@ -36,7 +37,7 @@ let chat: Chat;
 /** Says no to each message but these; null: to none. */
 let taken: string[] | null;
 /** The server's copy of the conversation. */
-let stored: { id: string; leaf_id: string; tools: string[]; messages: Message[] };
+let stored: { id: string; leaf_id: string; tools: string[]; memory: boolean; messages: Message[] };
 /** Requests to these paths are answered when the test says so: they have been served until then. */
 let held: { path: string; answer: (response?: Response | Error) => void }[];
 let holding: string | null;
@@ -45,7 +46,8 @@ let holding: string | null;
 function reply(path: string, method: string, body: { n?: number }): unknown {
   if (method === "GET") return stored;
   if (path.endsWith("/fork")) return { assistant_message: message("f", "q"), siblings: [] };
-  if (path === "/api/conversations") return { id: "c", leaf_id: "", tools: [], messages: [], ...body };
+  if (path === "/api/conversations")
+    return { id: "c", leaf_id: "", tools: [], memory: true, messages: [], ...body };
   const [first, ...siblings] = Array.from({ length: body.n ?? 0 }, (_, place) => message(`a${place}`, "q"));
   return { user_message: message("q", null), assistant_message: first, siblings, title: "Hello" };
 }
@@ -78,7 +80,7 @@ beforeEach(async () => {
   asked = [];
   taken = holding = null;
   held = [];
-  stored = { id: "c", leaf_id: "", tools: [], messages: [] };
+  stored = { id: "c", leaf_id: "", tools: [], memory: true, messages: [] };
   sessionStorage.clear();
   FakeSocket.all = [];
   vi.stubGlobal("WebSocket", FakeSocket);

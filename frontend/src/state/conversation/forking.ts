@@ -45,7 +45,7 @@ export function whyNoFork(
   if (general) return general;
   if (!isAtLastGeneration(whole)) return "Only the answer's last generation can be continued.";
   if (whole.tokens.some(({ position, is_shown }) => position < token.position && !is_shown))
-    return "The model's server did not report all tokens before this one.";
+    return "Not all tokens before this one are recorded.";
   if (candidate === undefined) return "";
   if (!token.candidate_pieces[candidate]) return "This is a control token: no answer continues after it.";
   const id = token.candidate_ids[candidate]!;

@@ -7,6 +7,7 @@
 import type { Refusal } from "./settings";
 import type { SamplingParams } from "../../protocol/events";
 import type { Message } from "../../protocol/api";
+import type { Taken } from "./files.svelte";
 
 /** A message that is on its way, or was refused. */
 export interface Unsent {
@@ -17,6 +18,8 @@ export interface Unsent {
   editedId: string | null;
   /** Settings for this message alone; null or, in old saved messages, absent: none. */
   own?: Partial<SamplingParams> | null;
+  /** Files and pins that it takes along; in old saved messages absent: none. */
+  taken?: Taken;
   /** Null: it is being sent. */
   refusal: Refusal | null;
   /** The conversation to which it was posted; null: the server certainly has not taken it. */
@@ -72,8 +75,13 @@ export class Outbox {
     return this.messages.find(({ refusal }) => refusal === null) ?? null;
   }
 
-  add(text: string, editedId: string | null, own: Partial<SamplingParams> | null = null): Unsent {
-    this.messages.push({ id: newKey(), text, editedId, own, refusal: null, posted: null });
+  add(
+    text: string,
+    editedId: string | null,
+    own: Partial<SamplingParams> | null = null,
+    taken: Taken = {},
+  ): Unsent {
+    this.messages.push({ id: newKey(), text, editedId, own, taken, refusal: null, posted: null });
     this.keep();
     return this.messages.at(-1)!;
   }

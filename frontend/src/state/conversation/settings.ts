@@ -1,6 +1,6 @@
 /** Names that the user sees for the settings of an answer, and refusals in these names. */
 import type { SamplingParams } from "../../protocol/events";
-import type { FieldProblem } from "../../protocol/api";
+import type { Conversation, FieldProblem } from "../../protocol/api";
 import { ApiError } from "../../transport/api";
 
 export const FIELDS = [
@@ -84,13 +84,33 @@ const LABELS: Record<string, string> = {
 export type Form = "free" | "json_schema" | "regex";
 
 /** The settings in the dialog, not saved yet. */
+/** What becomes of old turns for which the window has no room. */
+export type WindowPolicy = Conversation["window_policy"];
+
+export const POLICIES: Record<WindowPolicy, { label: string; help: string }> = {
+  drop: {
+    label: "Drop the oldest turns",
+    help: "The model no longer sees them. The chat still shows them.",
+  },
+  summarise: {
+    label: "Summarise the oldest turns",
+    help: "The model writes a summary once an answer leaves little room. It is a request with its own cost. A message that comes before it is ready drops the oldest turns.",
+  },
+  keep: {
+    label: "Keep all turns",
+    help: "A message that does not fit is refused.",
+  },
+};
+
 export interface SettingsDraft {
   entered: SamplingParams;
   n: number;
   prompt: string;
+  policy: WindowPolicy;
   form: Form;
   schema: string;
   regex: string;
+  memory: boolean;
   /** The problems for which it cannot be saved. */
   problems: Refusal[];
 }

@@ -12,6 +12,7 @@ const message = (id: string, parent_id: string | null, role: Message["role"]): M
   request_id: null,
   is_imported: false,
   calls: [],
+  files: [],
   model: null,
   status: null,
   error: null,

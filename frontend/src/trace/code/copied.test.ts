@@ -53,9 +53,14 @@ const segment = (given: Partial<Segment>): Segment => ({
 });
 const TEMPLATE = segment({ kind: "template", role: "", source: "template", text: "<|im_end|>\n" });
 
-function viewOf(segments: Segment[], surface = "openai", params: Partial<SamplingParams> = {}) {
+function viewOf(
+  segments: Segment[],
+  surface = "openai",
+  params: Partial<SamplingParams> = {},
+  features: string[] = [],
+) {
   return foldAll([
-    { type: "request.accepted", at: 0, surface, model: "m", params: { ...PARAMS, ...params } },
+    { type: "request.accepted", at: 0, surface, model: "m", params: { ...PARAMS, ...params }, features },
     { type: "context.assembled", at: 1, generation: 0, segments, dropped: [], window: 100 },
     { type: "prompt.tokenized", at: 2, generation: 0, ids: [7, 8], pieces: ["YQ==", "Yg=="], special: [] },
   ] as unknown as AnyEvent[]);
@@ -221,10 +226,34 @@ describe("the body", () => {
     expect(call.notes.join()).toContain("no seed");
   });
 
+  it("of OpenAI's API has breakpoints, and says that they last longer", () => {
+    const call = called([
+      system,
+      TEMPLATE,
+      segment({ text: "Hi", breakpoint: "5m" }),
+      TEMPLATE,
+      segment({ text: "So" }),
+    ]);
+    const kept = { prompt_cache_breakpoint: { mode: "explicit" } };
+    expect(bodyOf(call).messages).toEqual([
+      { role: "system", content: [{ type: "text", text: "Be brief.", ...kept }] },
+      { role: "user", content: [{ type: "text", text: "Hi", ...kept }] },
+      { role: "user", content: "So" },
+    ]);
+    expect(call.notes.join()).toContain("for an hour");
+    expect(called([system]).notes.join()).not.toContain("for an hour");
+  });
+
   it("keeps the order of a schema's names", () => {
     const call = called([system, tools, TEMPLATE, segment({ text: "Hi" })]);
     expect(toJson(call.body).replace(/\s+/g, " ")).toContain('{ "type": "object", "9": 1, "8": 2 }');
     expect(bodyOf(call).tool_choice).toBe("none");
+  });
+
+  it("tells of the server's tools that a call to the API does not run", () => {
+    const view = viewOf([segment({ text: "Hi" })], "chat", {}, ["tool:calculator", "other"]);
+    expect((callOf(view, "req_1") as Call).notes.join()).toContain("The server ran calculator here");
+    expect(called([segment({ text: "Hi" })]).notes.join()).not.toContain("The server ran");
   });
 
   it("of a completion has the prompt's tokens", () => {
@@ -239,6 +268,22 @@ describe("the body", () => {
     expect(call.notes.join()).toContain("regex, repetition allowed");
     expect(callOf(viewOf([segment({ text: "Hi" })], "chat", { regex: "a+" }), null)).toContain("not saved");
   });
+
+  const HOSTILE_JSON = "{\"a\": __import__('os').system('id')}";
+
+  it("is not made of a schema that is no JSON", () => {
+    const view = viewOf([segment({ text: "Hi" })], "openai", { json_schema: HOSTILE_JSON });
+    expect(callOf(view, "req_1")).toContain("damaged");
+  });
+
+  it.each([`"parameters": ${HOSTILE_JSON}`, '"description": "\\q", "parameters": {}'])(
+    "is not made of a tool that is no JSON: %s",
+    (rest) => {
+      const text = `{"name": "look", ${rest}}`;
+      const view = viewOf([segment({ kind: "tools", source: "tools", text }), segment({ text: "Hi" })]);
+      expect(callOf(view, "req_1")).toContain("damaged");
+    },
+  );
 
   it("is not made of removed texts", () => {
     expect(callOf(viewOf([segment({ text: "[redacted]" })]), null)).toContain("were removed");
@@ -297,11 +342,12 @@ const PATHS = fc.constantFrom(
   "/record/an-agent/v1/chat/completions",
 );
 
-const sentTo = (path: string, body: string): Call => {
+function viewOfSent(path: string, body: string) {
   const accepted = { type: "request.accepted", at: 0, surface: "openai", model: "m", params: PARAMS };
-  const view = foldAll([{ ...accepted, sent: { path, body } }] as unknown as AnyEvent[]);
-  return callOf(view, "req_1") as Call;
-};
+  return foldAll([{ ...accepted, sent: { path, body } }] as unknown as AnyEvent[]);
+}
+
+const sentTo = (path: string, body: string) => callOf(viewOfSent(path, body), "req_1") as Call;
 
 describe("a client's own call", () => {
   it("is sent by the shell as it came, whatever is in it", () => {
@@ -326,6 +372,25 @@ describe("a client's own call", () => {
       }),
       { numRuns: 25 },
     );
+  });
+
+  it.each([
+    `{"model":"m","n":__import__('os').system('id')}`,
+    ...["{a: 1}", '{"a": "\\q"}', "]", "{}}", "[]", "3", "", '{"n": NaN}', '{"n": 0x10}', '{"n": 1_000}'],
+  ])("that is no JSON object is not copied: %s", (body) => {
+    expect(callOf(viewOfSent("/v1/chat/completions", body), "req_1")).toContain("damaged");
+  });
+
+  it.each([
+    "@evil.example/v1/chat/completions",
+    ".evil.example/v1/chat/completions",
+    ":1@evil.example/v1/messages",
+    "/v1/messages\n",
+    "/v1/messages?to=x",
+    "/record/a/b/v1/messages",
+    "",
+  ])("to another address is not copied: %j", (path) => {
+    expect(callOf(viewOfSent(path, "{}"), "req_1")).toContain("no address of this API");
   });
 
   it("keeps the results of tools, a named function and what the client left out", () => {

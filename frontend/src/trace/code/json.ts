@@ -1,8 +1,13 @@
 /** JSON and Python literals of a request's body. Both are safe to paste: no invisible or reordering character is raw. */
 
-/** JSON text whose names and numbers stay as they are: a parser would put names in another order. */
+/**
+ * JSON text whose names and numbers stay as they are: a parser would put names in another order. The constructor throws
+ * SyntaxError for any other text: a trace from elsewhere may hold a program where JSON belongs.
+ */
 export class Raw {
-  constructor(readonly json: string) {}
+  constructor(readonly json: string) {
+    JSON.parse(json);
+  }
 }
 
 export type Json = string | number | boolean | null | Raw | Json[] | { [name: string]: Json };
@@ -40,6 +45,7 @@ function written(value: Json, form: Form, indent: string): string {
   return lines.length ? `${open}\n${lines.join(",\n")}\n${indent}${close}` : `${open}${close}`;
 }
 
+/** Of valid JSON alone: a token without quotes is a sign, a number, true, false or null. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g;
 
 /** JSON text in a form, token by token: the order of names and the digits of numbers stay. */
@@ -63,8 +69,11 @@ function rewritten(json: string, form: Form, indent: string): string {
   return found;
 }
 
-/** The members of a JSON object, each value as it is written. */
+/** The members of a JSON object, each value as it is written. Throws SyntaxError where the text is no JSON object. */
 export function membersOf(json: string): [name: string, value: Raw][] {
+  const read: unknown = JSON.parse(json);
+  if (typeof read !== "object" || read === null || Array.isArray(read))
+    throw new SyntaxError("This is no JSON object.");
   const found: [string, Raw][] = [];
   let [depth, name, value] = [0, "", ""];
   for (const token of json.match(TOKEN) ?? []) {

@@ -1,18 +1,12 @@
 /** The messages of a prompt as an API's body has them, read from its segments. */
 import type { Segment } from "../../protocol/events";
+import { definitionIn, type Declared } from "../definitions";
 import type { Json } from "./json";
 
 export interface Said {
   role: string;
   /** Its parts, in order. */
   parts: Segment[];
-}
-
-export interface Declared {
-  name: string;
-  description: string;
-  /** JSON Schema, as JSON text. */
-  parameters: string;
 }
 
 /** The template's own text and the tools' definitions are no messages. */
@@ -29,31 +23,23 @@ export function saidIn(segments: Segment[]): Said[] {
   return found;
 }
 
-const DEFINITION = /^\{"name": "([^"]*)"(?:, "description": ("(?:[^"\\]|\\.)*"))?, "parameters": (.*)\}$/;
-
-/** The tools that the prompt declares, one a line: see webapp/context/tools.py. */
+/** The tools that the prompt declares. */
 export function declaredIn(segments: Segment[]): Declared[] {
   const lines = segments.filter(({ kind }) => kind === "tools").flatMap(({ text }) => text.split("\n"));
-  return lines.flatMap((line) => {
-    const found = DEFINITION.exec(line);
-    if (!found) return [];
-    const [, name, description, parameters] = found;
-    return [
-      {
-        name: name!,
-        description: description ? (JSON.parse(description) as string) : "",
-        parameters: parameters!,
-      },
-    ];
-  });
+  return lines.flatMap((line) => definitionIn(line) ?? []);
 }
 
-/** OpenAI's form. */
+/** OpenAI's form: a text, or parts where there are several or one ends at a breakpoint. */
 export function openaiMessage({ role, parts }: Said): Json {
-  const [only, ...others] = parts;
-  const content = others.length ? parts.map(({ text }) => ({ type: "text", text })) : only!.text;
-  return { role, content };
+  const isPlain = parts.length === 1 && !parts[0]!.breakpoint;
+  return { role, content: isPlain ? parts[0]!.text : parts.map(textPart) };
 }
+
+const textPart = ({ text, breakpoint }: Segment): Json => ({
+  type: "text",
+  text,
+  ...(breakpoint && { prompt_cache_breakpoint: { mode: "explicit" } }),
+});
 
 /** Anthropic's form: a block of text for each part. */
 export function textBlock({ text, breakpoint }: Segment): Json {

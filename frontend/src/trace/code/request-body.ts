@@ -23,6 +23,17 @@ export type Copied = Call | string;
 
 /** requestId: of the saved request on this server; null: the trace is not saved here. */
 export function callOf(view: TraceView, requestId: string | null): Copied {
+  try {
+    return readCall(view, requestId);
+  } catch (error) {
+    if (error instanceof SyntaxError) return NOT_JSON;
+    throw error;
+  }
+}
+
+const NOT_JSON = "The trace is damaged: its call is no JSON, so it cannot be copied.";
+
+function readCall(view: TraceView, requestId: string | null): Copied {
   const first = eachGeneration(view)[0]!;
   const { accepted } = view;
   if (accepted?.sent) return sentCall(view, accepted.sent);
@@ -35,10 +46,16 @@ export function callOf(view: TraceView, requestId: string | null): Copied {
   if (lacking.length) return ownCall(requestId, lacking);
   if (accepted.surface === "anthropic") return messagesCall(accepted.model, accepted.params, segments);
   if (isPlain(segments)) return completionCall(accepted.model, accepted.params, first.prompt.ids);
-  return chatCall(accepted.model, accepted.params, segments);
+  const call = chatCall(accepted.model, accepted.params, segments);
+  return { ...call, notes: [...call.notes, ...toolNotes(accepted.features)] };
 }
 
-function sentCall(view: TraceView, { path, body }: SentCall): Call {
+/** The addresses that a client calls. Another one could send the reader's key to another host. */
+const PATH = /^\/(record\/[A-Za-z0-9._-]+\/)?v1\/[A-Za-z_/]+$/;
+
+/** Throws SyntaxError where the body is no JSON object. */
+function sentCall(view: TraceView, { path, body }: SentCall): Copied {
+  if (!PATH.test(path)) return "The trace is damaged: its call went to no address of this API.";
   const members = new Map(membersOf(body));
   const isDrawn = !isEmbedding(view) && view.accepted!.params.temperature > 0 && !members.has("seed");
   const api = packageOf(path)?.api ?? "openai";
@@ -79,13 +96,28 @@ function ownCall(requestId: string | null, lacking: string[]): Copied {
 const isPlain = (segments: Segment[]) =>
   segments.length === 1 && segments[0]!.source.startsWith("api:prompt");
 
+const TOOL = "tool:";
+
+/** The server runs its own tools for its page alone: a client gets the calls. */
+function toolNotes(features: string[]): string[] {
+  const names = features.filter((each) => each.startsWith(TOOL)).map((each) => each.slice(TOOL.length));
+  if (!names.length) return [];
+  return [
+    `The server ran ${names.join(", ")} here. A client of the API gets the calls and runs them itself.`,
+  ];
+}
+
 const NOT_OF_OPENAI = "Fields that OpenAI's own API lacks, such as top_k, are this server's.";
+
+const KEPT_FOR_AN_HOUR =
+  "The request kept its prompt for 5 minutes. OpenAI's breakpoints keep it for an hour, so writing it costs more.";
 
 function chatCall(model: string, params: SamplingParams, segments: Segment[]): Call {
   const tools = declaredIn(segments);
+  const said = saidIn(segments);
   const body = {
     model,
-    messages: saidIn(segments).map(openaiMessage),
+    messages: said.map(openaiMessage),
     max_completion_tokens: params.max_tokens,
     ...openaiSettings(params),
     ...(params.json_schema !== null && { response_format: responseFormat(params.json_schema) }),
@@ -102,7 +134,9 @@ function chatCall(model: string, params: SamplingParams, segments: Segment[]): C
       ...openaiChoice(params, tools.length),
     }),
   };
-  return { api: "openai", path: "/v1/chat/completions", body, notes: [NOT_OF_OPENAI] };
+  const isShort = said.some(({ parts }) => parts.some(({ breakpoint }) => breakpoint === "5m"));
+  const notes = isShort ? [NOT_OF_OPENAI, KEPT_FOR_AN_HOUR] : [NOT_OF_OPENAI];
+  return { api: "openai", path: "/v1/chat/completions", body, notes };
 }
 
 function completionCall(model: string, params: SamplingParams, ids: number[]): Call {

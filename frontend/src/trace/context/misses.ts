@@ -19,6 +19,7 @@ export type Cause =
   | "time-stamp"
   | "system-prompt"
   | "trimmed"
+  | "summarised"
   | "answer-retokenized"
   | "edited"
   | "unknown";
@@ -79,7 +80,8 @@ export function missOf(view: TraceView): Miss | null {
 /** True when no turn of the chat came before its message: the prompt has none, and none was left out. */
 export function isFirstMessage({ context }: TraceView): boolean {
   const kinds = context?.segments.map(({ kind }) => kind) ?? [];
-  return kinds.includes("user") && !kinds.includes("history") && !context!.dropped.length;
+  const isOnly = !kinds.includes("history") && !kinds.includes("summary");
+  return kinds.includes("user") && isOnly && !context!.dropped.length;
 }
 
 /** Nor has the message been answered before. */
@@ -156,6 +158,11 @@ function differing(view: TraceView, compared: ContextCompared): [Cause, string] 
   const segment = segmentAt(view, position);
   if (segment?.kind === "system")
     return ["system-prompt", `${where} is the first difference: the system prompt changed.`];
+  if (segment?.kind === "summary")
+    return [
+      "summarised",
+      `${where} is the first difference: a summary of older messages stands there, so the text after it moved.`,
+    ];
   if (compared.removed.length)
     return [
       view.context?.dropped.length ? "trimmed" : "edited",

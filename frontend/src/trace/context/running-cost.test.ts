@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import type { AnyEvent, BillPosted } from "../../protocol/events";
 import { foldAll } from "../fixtures";
-import { costOf } from "../usage";
+import { costOf, KINDS } from "../usage";
 import { runningNano, savedBy, usageSoFar } from "./running-cost";
 import { cacheWords } from "../words/summary";
 import { isCacheKnown, usageOf } from "../view";
@@ -37,6 +37,19 @@ it.each(readdirSync(LOGS))("counts in %s what the engine counts, just before it 
   if (whole.generations.length > 1) return;
   expect(usageSoFar(before)).toEqual(usageOf(whole));
   expect(runningNano(before, PRICES)).toBe(costOf(usageOf(whole)!, PRICES));
+});
+
+it("costs half in a batch, each price rounded up as in the bill", () => {
+  const events = eventsOf("finished.json");
+  const finished = events.findIndex(({ type }) => type === "generation.finished");
+  const inBatch = events
+    .slice(0, finished)
+    .map((event) => (event.type === "request.accepted" ? { ...event, batch_id: "batch_1" } : event));
+  const usage = usageOf(foldAll(events))!;
+  const halves = { uncached_input: 50, cache_read: 5, cache_write_5m: 63, cache_write_1h: 100, output: 200 };
+  const expected = KINDS.reduce((sum, kind) => sum + usage[kind] * halves[kind], 0);
+  expect(runningNano(foldAll(inBatch), PRICES)).toBe(expected);
+  expect(expected).toBeGreaterThan(0);
 });
 
 it.each(readdirSync(LOGS))("never falls while %s is made", (name) => {

@@ -2,7 +2,7 @@
 import type { BillPosted, Usage } from "../../protocol/events";
 import type { UnitPrices } from "../../protocol/api";
 import { eachGeneration, isOver, numRead, type TraceView } from "../view";
-import { costOf, KINDS } from "../usage";
+import { costOf, KINDS, pricesOfBatch } from "../usage";
 import { computedTokens } from "./blocks";
 
 /** The tokens so far. Those of a server that reports no cache are all computed. */
@@ -31,13 +31,18 @@ function usageOfRunning(view: TraceView): Usage {
   };
 }
 
-/** In billionths of the currency's unit. Null: the request is over, or nothing is counted yet. */
+/** In billionths of the currency's unit, of a batch's request at its lower price. prices: of the model.
+ *
+ * Null: the request is over, or nothing is counted yet. */
 export function runningNano(view: TraceView, prices: UnitPrices): number | null {
   if (isOver(view) || view.bill) return null;
   const usage = usageSoFar(view);
   if (!KINDS.some((kind) => usage[kind])) return null;
-  return costOf(usage, prices);
+  return costOf(usage, isInBatch(view) ? pricesOfBatch(prices) : prices);
 }
+
+/** True if the request answers a line of a batch, which costs less. */
+export const isInBatch = (view: TraceView) => !!view.accepted?.batch_id;
 
 export interface Saving {
   /** Tokens that were read from the cache. */

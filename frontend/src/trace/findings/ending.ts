@@ -100,12 +100,12 @@ function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): F
 }
 
 /** The findings of checks that flagged a text. */
-function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
-  const checks = [inputCheck, ...outputChecks].filter((check) => check?.verdict === "flag");
+function flags({ inputCheck, fileChecks, outputChecks }: TraceView): Finding[] {
+  const checks = [inputCheck, ...fileChecks, ...outputChecks].filter((check) => check?.verdict === "flag");
   const [first] = checks;
   if (!first) return [];
   const worst = worstScore(first);
-  const what = first.layer === "input" ? "the message" : "the answer";
+  const what = first.layer === "input" ? "the message" : first.subject ? "an attached file" : "the answer";
   return [
     {
       kind: "flagged",

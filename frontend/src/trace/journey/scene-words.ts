@@ -1,5 +1,5 @@
 /** One sentence for each scene of the journey, from this request's own numbers. */
-import type { SamplingParams, TokenSampled } from "../../protocol/events";
+import type { MemoryRecalled, SamplingParams, TokenSampled } from "../../protocol/events";
 import { count, counted, duration, percent } from "../format";
 import { closestCall } from "../sampling/calls";
 import { DRAW_PARTS } from "./pace";
@@ -29,8 +29,8 @@ export function closestCaption(view: TraceView, position: number): string | null
 /** Null: the stage's own sentence says it. */
 const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
   gateway: gatewayCaption,
-  context: ({ context }) => {
-    if (!context) return null;
+  context: ({ context, recalled }) => {
+    if (!context) return recalled ? recalledCaption(recalled) : null;
     const { num_prompt_tokens, window, dropped, segments } = context;
     const left = dropped.length ? `; ${counted(dropped.length, "old message")} left out` : "";
     const own = segments.findLast(({ kind }) => kind === "user");
@@ -66,6 +66,14 @@ const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
   release: releaseCaption,
   bill: (view) => (view.bill ? null : runningBill(view)),
 };
+
+function recalledCaption({ items, num_considered }: MemoryRecalled): string {
+  const all = counted(num_considered, "memory", "memories");
+  const found = items.length
+    ? `${count(items.length)} of them ${items.length === 1 ? "joins" : "join"}`
+    : "none of them joins";
+  return `The site compared your message with ${all}; ${found} the prompt.`;
+}
 
 function gatewayCaption({ gateway }: TraceView): string {
   if (!gateway) return "The message has arrived. The gateway checks it first.";

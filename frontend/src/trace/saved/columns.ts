@@ -103,6 +103,7 @@ export function tokensOf(columns: TokenColumns): TokenSampled[] {
       step_us: orNull(stepUs[index]!),
       batch_size: orNull(batchSize[index]!),
       chosen_by: "draw",
+      is_withheld: false,
     };
   }
 

@@ -1,5 +1,5 @@
 /** Spans and marks in words: a name, and one sentence on the meaning. */
-import { type AnyEvent, SHOWN } from "../../protocol/events";
+import { type AnyEvent, type SafetyChecked, SHOWN } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { counted, duration } from "../format";
 import type { Span } from "./spans";
@@ -26,7 +26,7 @@ function eventName(event: AnyEvent): string {
     case "prefill.advanced":
       return `prompt tokens ${event.start + 1} to ${event.end}`;
     case "safety.checked":
-      return `check of the ${event.layer === "output" ? "answer" : "tool's result"}: ${VERDICT_NAMES[event.verdict]}`;
+      return `check of ${checkedText(event)}: ${VERDICT_NAMES[event.verdict]}`;
     case "tool.finished":
       return event.is_error ? "tool: failed" : "tool: its result";
     case "text.released":
@@ -34,6 +34,11 @@ function eventName(event: AnyEvent): string {
     default:
       return filled(SHOWN[event.type]?.label ?? "", event) || event.type;
   }
+}
+
+function checkedText({ layer, subject }: SafetyChecked): string {
+  if (subject) return subject === "memory" ? "the memories" : "a file";
+  return layer === "output" ? "the answer" : "the tool's result";
 }
 
 /** A label's template with the event's fields in it, as described at `Shown`. */

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../../protocol/events";
 import { STAGES } from "../stages";
-import { foldAll } from "../fixtures";
+import { ACCEPTED, foldAll } from "../fixtures";
 import { spans } from "./spans";
 
 const ROOT = new URL("../../../..", `file://${import.meta.dirname}/`).pathname;
@@ -58,4 +58,23 @@ describe.each(Object.entries(exported.logs))("%s", (_, { events, stretches, mome
       [],
     );
   });
+});
+
+it("shows the wait for a user's approval, also while it lasts", () => {
+  const asked = {
+    type: "tool.approval_asked",
+    at: 2000,
+    generation: 0,
+    call_id: "call_0_0",
+    name: "rename_conversation",
+    arguments: "{}",
+    timeout_us: 300_000_000,
+  } as const;
+  const decided = { type: "tool.approved", at: 5000, generation: 0, call_id: "call_0_0" } as const;
+  const waits = (...log: AnyEvent[]) =>
+    spans(foldAll(log))
+      .filter(({ title }) => title === "waiting for approval")
+      .map(({ start, end, isOpen }) => [start, end, isOpen]);
+  expect(waits(ACCEPTED, asked)).toEqual([[2000, 2000, true]]);
+  expect(waits(ACCEPTED, asked, decided)).toEqual([[2000, 5000, false]]);
 });

@@ -5,12 +5,15 @@ import { browserMoments } from "../browser-clock";
 import { queueWaits, WAIT_WORDS } from "./queue-waits";
 import { takeOvers } from "../take-overs";
 import {
+  allApprovals,
   allReleases,
   atLastGeneration,
+  decisionOf,
   eachGeneration,
   isOver,
   type NumberedEvent,
   type TraceView,
+  waitingApprovals,
 } from "../view";
 
 export interface Span {
@@ -51,8 +54,13 @@ export function stageSpans(view: TraceView): Span[] {
   add("safety", "check of the message", inputCheck && inputCheck.at - inputCheck.duration_us, inputCheck?.at);
   embeddingSpans(view, add);
   for (const each of eachGeneration(view)) generationSpans(each, add);
+  for (const { call_id, at } of allApprovals(view)) {
+    const end = decisionOf(view, call_id) ?? over;
+    add("sampling", "waiting for approval", at, end?.at ?? view.at, end === null);
+  }
   add("bill", "bill", (generation ?? view.embedding)?.at, bill?.at);
-  if (generation && !bill && !isOver(view)) add("bill", "bill", generation.at, view.at, true);
+  const isWaiting = waitingApprovals(view).length > 0;
+  if (generation && !bill && !isOver(view) && !isWaiting) add("bill", "bill", generation.at, view.at, true);
   add("bill", "saving the trace", bill?.at, over?.at);
   return found;
 }
@@ -105,7 +113,9 @@ export class SpanReader {
     else if (event.type === "prefill.advanced")
       found.push(lasting("prefill", event, event.at - event.step_us, event.at));
     else if (event.type === "safety.checked" && event.layer !== "input")
-      found.push(lasting("release", event, event.at - event.duration_us, event.at));
+      found.push(
+        lasting(event.subject ? "safety" : "release", event, event.at - event.duration_us, event.at),
+      );
     else if (event.type === "tool.finished")
       found.push(lasting("sampling", event, event.at - event.duration_us, event.at));
     else if (event.type === "token.sampled") found.push(this.token(event));

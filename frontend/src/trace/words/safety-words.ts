@@ -1,8 +1,9 @@
 /** A check in words: its scores beside their limits, and the effect of its verdict. */
-import type { SafetyChecked, SafetyScore } from "../../protocol/events";
+import type { Disguise, SafetyChecked, SafetyScore } from "../../protocol/events";
+import { counted } from "../format";
 import type { Verdict } from "../verdicts";
 
-const SEVERITY: Record<Verdict, number> = { allow: 0, flag: 1, rewrite: 1, block: 2 };
+const SEVERITY: Record<Verdict, number> = { allow: 0, flag: 1, rewrite: 2, block: 3 };
 
 /** The score that decided, as inference/safety/guard.py picks it; null: nothing was scored. */
 export const worstScore = (check: SafetyChecked): SafetyScore | null => worstOf([check]);
@@ -24,7 +25,23 @@ export function scoreWords({ score, threshold }: Pick<SafetyScore, "score" | "th
   return `score ${score.toFixed(digits)}, ${where} the limit of ${threshold.toFixed(digits)}`;
 }
 
-export const categoryWords = (category: string): string => category.replaceAll("_", " ");
+const CATEGORIES: Record<string, string> = { pii: "personal data", secret: "password or key" };
+export const categoryWords = (category: string): string =>
+  CATEGORIES[category] ?? category.replaceAll("_", " ");
+
+/** "2 zero-width characters". */
+export function disguiseWords({ kind, num }: Disguise): string {
+  const names: Record<Disguise["kind"], string> = {
+    homoglyph: "lookalike letter",
+    compatibility: "letter in another form",
+    zero_width: "zero-width character",
+    bidi: "direction mark",
+    tag: "hidden tag character",
+  };
+  return kind === "compatibility"
+    ? counted(num, names[kind], "letters in another form")
+    : counted(num, names[kind]);
+}
 
 /** With its category: "violence: score 0.97, over the limit of 0.60". */
 export function judged(score: SafetyScore | null): string {
@@ -44,6 +61,12 @@ export const VERDICT_EFFECTS: Record<SafetyChecked["layer"], Record<Verdict, str
     flag: "The check released the text with a flag. The library can filter for flags.",
     rewrite: "The check rewrote the text and released it.",
     block: "The check withheld the text, and the answer ended here.",
+  },
+  refusal: {
+    allow: "The model refused by itself. No check changed the text.",
+    flag: "The model refused by itself. No check changed the text.",
+    rewrite: "The model refused by itself. No check changed the text.",
+    block: "The model refused by itself. No check changed the text.",
   },
   tool_result: {
     allow: "The model got it.",

@@ -93,7 +93,9 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
       `${count(context.reserved_output)} are kept free for the answer` +
       (context.dropped.length
         ? `; ${counted(context.dropped.length, "old message")} did not fit.`
-        : "; every message fits."),
+        : context.summarised?.length
+          ? `; a summary stands for ${counted(context.summarised.length, "old message")}.`
+          : "; every message fits."),
   tokens: ({ prompt, embeddedTexts }) => {
     if (embeddedTexts)
       return `${counted(embeddedTexts.texts.length, "text")} became ${counted(embeddedTexts.num_tokens, "token")}.`;

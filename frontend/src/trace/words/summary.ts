@@ -7,7 +7,15 @@ import { endOf, endOfMessage, type Ending, type SavedAnswer, type Outcome } from
 import { isTakenOver } from "../take-overs";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
-import { allTokens, atLastGeneration, firstTextUs, isOver, waitedForChoice, type TraceView } from "../view";
+import {
+  allTokens,
+  atLastGeneration,
+  firstTextUs,
+  isOver,
+  waitedForChoice,
+  type TraceView,
+  waitingApprovals,
+} from "../view";
 
 export interface Summary {
   /** The request's activity, or its end when it did not end by itself. */
@@ -131,6 +139,7 @@ function stateOf(view: TraceView): string {
   const chunk = prefill.at(-1);
   if (cancelledAt !== null) return "stopping";
   if (proposed) return "waiting for your choice";
+  if (waitingApprovals(view).length) return "waiting for your approval";
   if (isTakenOver(view)) return "the worker ended; another goes on";
   if (tokens.length) return WRITING;
   if (chunk) return `reading ${Math.round((chunk.end / chunk.total) * 100)} %`;

@@ -36,6 +36,16 @@ export const TERMS = {
     sentence: "The tokens that the model reads before it writes: system prompt, history and message.",
     exhibit: "context",
   },
+  fileBudget: {
+    sentence:
+      "The share of the window that all attached files may have together: a quarter. A short file goes in whole; long ones share the rest.",
+    exhibit: "context",
+  },
+  similarity: {
+    sentence:
+      "The cosine of the angle between two embeddings: 1 means the same direction, 0 means nothing in common. Texts of like meaning have like embeddings.",
+    exhibit: null,
+  },
   cachedTokens: {
     sentence:
       "Prompt tokens whose keys and values an earlier request left in the cache. The model did not compute them again.",

@@ -81,6 +81,53 @@ def test_what_a_panel_cannot_show_is_refused_by_field(kind: str, values: dict[st
         check(changed("second_turn", kind, **values))
 
 
+CALL = {"path": "/v1/chat/completions", "body": '{"model": "m"}'}
+CODE = """{"n": __import__('os').system('id')}"""
+
+
+def tools(parameters: str) -> dict[str, Any]:
+    return {"tools": [{"name": "look", "parameters": parameters}]}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        *(
+            CALL | {"path": path}
+            for path in ("@evil.example/v1/messages", ".example/v1/messages", "/v1/messages\n", "")
+        ),
+        *(CALL | {"body": body} for body in (CODE, "{a: 1}", '{"a": "\\q"}', "]", "{}}", "[]", "", '{"n": NaN}')),
+        CALL | {"body": '{"a": ' * 50_000},
+    ],
+)
+def test_a_call_that_cannot_be_copied_is_refused(sent: dict[str, str]) -> None:
+    check(changed("finished", "request.accepted", sent=CALL))
+    with pytest.raises(TraceFileError, match=r"request\.accepted\.sent\.\S+ must "):
+        check(changed("finished", "request.accepted", sent=sent))
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens", "/record/an-agent.2/v1/embeddings"])
+def test_a_call_of_the_api_is_taken_digit_by_digit(path: str) -> None:
+    check(changed("finished", "request.accepted", sent={"path": path, "body": '{"n": %s}' % ("9" * 5000)}))
+
+
+@pytest.mark.parametrize(
+    "param", [{"json_schema": CODE}, {"tool_calls": tools(CODE)}], ids=lambda param: next(iter(param))
+)
+def test_a_schema_that_is_no_json_is_refused(param: dict[str, Any]) -> None:
+    check(changed("finished", "request.accepted", params=lambda params: params | {"json_schema": '{"type": "object"}'}))
+    with pytest.raises(TraceFileError, match=r"request\.accepted\.params\.\S+ must be JSON"):
+        check(changed("finished", "request.accepted", params=lambda params: params | param))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"), [("bill.posted", {"currency": "U\0D"}), ("request.failed", {"code": "a\0b"})]
+)
+def test_a_word_that_no_database_holds_is_refused(kind: str, values: dict[str, Any]) -> None:
+    with pytest.raises(TraceFileError):
+        check(changed("finished" if kind == "bill.posted" else "lost", kind, **values))
+
+
 def mutated(name: str, seeds: list[int]) -> list[dict[str, Any]]:
     """A golden trace with one value per seed, somewhere inside, that is another."""
     found = rows(name)

@@ -53,6 +53,8 @@ class OpenAIForm:
 
     surface = "openai"
     has_files = True
+    endpoints = tuple(ENDPOINTS)
+    id_prefix = "batch"
 
     def work(self, batch: Batch, body: bytes, key: ApiKey | None) -> Work | Embedding:
         return ENDPOINTS[batch.endpoint].work(body, batch.user_id, key)

@@ -1,0 +1,84 @@
+"""Time of a search among one user's memories: with the vectors in the process's memory, and read from the database.
+
+    python -m benchmarks.memories
+
+Works in a database of its own. The notes' texts are numbers and their vectors are random: the time of an
+exact search does not depend on them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+
+NUM, ROUNDS = 10_000, 20
+
+
+def main() -> None:
+    """Fill the database and print the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"SIGHTGLASS_DATA": folder, "DJANGO_SETTINGS_MODULE": "webapp.settings"}
+        import django
+
+        django.setup()
+        _measure()
+
+
+def _measure() -> None:
+    from django.contrib.auth.models import User
+    from django.core.management import call_command
+
+    from webapp.memory.embedding import vector_of
+    from webapp.memory.memories import settings_of
+    from webapp.memory.recall import recall
+    from webapp.memory.vectors import vector_cache
+
+    call_command("migrate", verbosity=0)
+    user_id = User.objects.create_user("measured").pk
+    _fill(user_id)
+    question = "What should I drink this afternoon?"
+    vector_of(question)  # loads the encoder
+    print(f"search among {NUM:,} memories, median of {ROUNDS}: wall clock and processor, in ms")
+    version, vector = settings_of(user_id).version, vector_of(question)
+    _print("search alone, vectors kept", lambda: vector_cache().of(user_id, version).nearest(vector, 5, True))
+    _print("embedding of the message", lambda: vector_of(question))
+    _print("whole recall, vectors kept", lambda: recall(user_id, question, ()))
+
+    def read_anew() -> None:
+        vector_cache().forget(user_id)
+        recall(user_id, question, ())
+
+    _print("whole recall, after a change", read_anew)
+
+
+def _fill(user_id: int) -> None:
+    from webapp.memory.memories import choose_mode
+    from webapp.memory.models import Memory
+
+    choose_mode(user_id, "on")
+    vectors = np.random.default_rng(1).standard_normal((NUM, 384), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = (Memory(user_id=user_id, text=str(at), vector=each.tobytes()) for at, each in enumerate(vectors))
+    Memory.objects.bulk_create(rows, batch_size=500)
+
+
+def _print(name: str, work: Callable[[], object]) -> None:
+    """On a busy machine the processor's time is the figure that can be compared."""
+    clocks = [_clocks(work) for _ in range(ROUNDS)]
+    wall, processor = (median(each) for each in zip(*clocks, strict=True))
+    print(f"  {name:30} {wall:7.1f} {processor:7.1f}")
+
+
+def _clocks(work: Callable[[], object]) -> tuple[float, float]:
+    start = time.perf_counter_ns(), time.process_time_ns()
+    work()
+    return (time.perf_counter_ns() - start[0]) / 1e6, (time.process_time_ns() - start[1]) / 1e6
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""What a request may use at most."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.protocol.request import SamplingParams
+from tests.webapp.registered import CONFIGURED
+from webapp.context.assemble import SourceMessage
+from webapp.limits.charge import charges_of
+from webapp.requests import services
+from webapp.requests.input import ForkInput
+from webapp.requests.models import Request
+
+pytestmark = pytest.mark.django_db
+
+
+def most_input(parent: Request) -> int:
+    source = ForkInput((SourceMessage("user", "What is 17 * 23?", "message:1", "user"),), (1, 2), is_written=False)
+    fork = Request(model=CONFIGURED, input=source, forked_from=parent)
+    return charges_of([fork], [SamplingParams(max_tokens=10)])[0].most_input
+
+
+def test_a_fork_of_an_answer_with_tools_may_fill_the_window() -> None:
+    window = services.prompt_services(CONFIGURED).window
+    assert most_input(Request(rounds=None)) < window
+    assert most_input(Request(rounds=[{"text": "", "calls": []}])) == window

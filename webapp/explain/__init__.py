@@ -1,0 +1,1 @@
+"""A saved trace in words and figures, for a program that reads it. Knows nothing of the database."""

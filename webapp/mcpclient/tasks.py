@@ -1,0 +1,21 @@
+"""The task that reads a server's tools, in the worker that also calls them."""
+
+from __future__ import annotations
+
+from webapp.celery import app
+from webapp.mcpclient.configured import servers
+from webapp.mcpclient.reading import read
+
+_AGAIN_S = 5
+
+
+@app.task(name="mcpclient.read")
+def read_task(name: str) -> None:
+    """Read the tools of one server, once this worker has a place for it."""
+    from webapp.mcpclient.session import ServersBusy
+
+    if server := servers().get(name):
+        try:
+            read(server)
+        except ServersBusy:
+            read_task.apply_async((name,), countdown=_AGAIN_S)
