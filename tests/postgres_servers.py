@@ -20,7 +20,7 @@ from webapp.supervisor.child import Child
 _NOBODY = "65534"
 _INITDB = ["-U", "sightglass", "--auth", "trust", "--no-sync", "-E", "UTF8"]
 _LOCALE = ["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--no-locale"]
-_OPTIONS = ["-c", "listen_addresses=", "-c", "fsync=off"]
+_OPTIONS = ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off"]
 _PATIENCE_S = 30
 
 

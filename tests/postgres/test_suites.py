@@ -12,24 +12,9 @@ import psycopg
 ROOT = Path(__file__).parents[2]
 SUITES = [
     f"tests/webapp/{name}"
-    for name in (
-        "accounts",
-        "batches",
-        "billing",
-        "chat",
-        "lifecycle",
-        "limits",
-        "privacy",
-        "repricing",
-        "requests",
-        "traces",
-        "usage",
-    )
+    for name in ("batches", "billing", "keys", "lifecycle", "limits", "requests", "traces/library", "usage")
 ]
-"""Suites with queries that lock, count or search.
-
-The suite api asks these alone. The suite stream has a site of its own. The others read and write single rows.
-"""
+"""Suites with queries that lock, count or search. The other suites read and write single rows."""
 
 
 def test_what_uses_the_database_passes_on_postgres(postgres_url: str) -> None:
