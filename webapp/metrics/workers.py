@@ -14,7 +14,7 @@ from webapp.requests.queues import num_generations, queue_lengths
 from webapp.requests.snapshots import Published, latest
 from webapp.requests.workers import WorkerStatus, workers
 
-QUEUES = ("prepare", "tools", "settle", "probes", "otlp")
+QUEUES = ("prepare", "tools", "attachments", "settle", "probes", "otlp")
 STATES = ("loading", "ready", "draining", "failed")
 _LABELS = ("worker", "model_name")
 
