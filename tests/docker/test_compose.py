@@ -29,8 +29,8 @@ from tests.webapp.learn.test_learn import QUESTION
 from webapp.api.health import healthz
 from webapp.celery import app
 from webapp.environment import OtlpEndpoint
-from webapp.metrics.workers import QUEUES
 from webapp.probes import job
+from webapp.requests.queues import QUEUES
 from webapp.supervisor.product import Product
 from webapp.supervisor.roles import environment_of, is_secret
 from webapp.traces.export import sender

@@ -10,11 +10,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from inference.protocol.snapshot import WorkerSnapshot
 from webapp.metrics.families import PER_S, PREFIX
-from webapp.requests.queues import num_generations, queue_lengths
+from webapp.requests.queues import QUEUES, num_generations, queue_lengths
 from webapp.requests.snapshots import Published, latest
 from webapp.requests.workers import WorkerStatus, workers
 
-QUEUES = ("prepare", "tools", "attachments", "settle", "probes", "otlp")
 STATES = ("loading", "ready", "draining", "failed")
 _LABELS = ("worker", "model_name")
 

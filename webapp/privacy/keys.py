@@ -14,9 +14,8 @@ from django.conf import settings
 
 from inference.eventlog.connections import connect
 from inference.eventlog.keys import PREFIX
-from webapp.requests.queues import generate_queues
+from webapp.requests.queues import QUEUES, generate_queues
 
-QUEUES = ("prepare", "tools", "settle", "probes", "otlp")
 _REQUEST = re.compile(rb"req_[0-9A-Za-z]{22}")
 _SHARED = tuple(f"{PREFIX}{name}:*" for name in ("check", "simulation", "experiment"))
 """Results under a digest of question and user, which names neither. Each lives for minutes; a reader asks again."""

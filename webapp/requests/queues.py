@@ -16,6 +16,8 @@ from inference.eventlog.connections import connect
 from inference.eventlog.keys import GENERATE_QUEUES, WORKER_QUEUES
 from webapp.requests.workers import is_alive
 
+QUEUES = ("prepare", "tools", "attachments", "settle", "probes", "otlp")
+"""Celery's queues, but for those of generations."""
 _TIMEOUT_S = 2
 GENERATION_EXPIRY_S = 3600
 """Lifetime of a queued generation, in seconds. The watchdog has ended its request long before."""
