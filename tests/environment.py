@@ -6,6 +6,7 @@ Loaded as a pytest plugin (see pyproject.toml), because pytest-django reads the 
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import subprocess
@@ -28,6 +29,12 @@ All processes of one run share them; the first makes them.
 KERNELS, WEIGHTS = MADE / "kernels", MADE / "weights"
 _ROOT = Path(__file__).parents[1]
 _DATABASE = "sightglass.sqlite3"
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over all that was imported: a full pass takes a second otherwise."""
+    gc.collect()
+    gc.freeze()
 
 
 def share_made(data: Path) -> None:
