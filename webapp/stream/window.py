@@ -43,7 +43,9 @@ class Window:
 
     async def wait_for_room(self) -> None:
         """Wait until more may be sent. Raises ReaderStopped."""
+        # Before Python 3.12, asyncio.wait_for may lose a cancellation: a frame would follow the end of the session.
         try:
-            await asyncio.wait_for(self._has_room.wait(), PATIENCE_S)
+            async with asyncio.timeout(PATIENCE_S):
+                await self._has_room.wait()
         except TimeoutError:
             raise ReaderStopped from None
