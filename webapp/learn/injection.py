@@ -76,10 +76,10 @@ def _rewriting(policy: Policy) -> Policy:
 
 
 def _blocked(text: str, found: Check, guard: Guard, principal: str) -> str | None:
-    """The text in the result's place where the policy blocks the category that scored highest."""
-    highest = max(found.scores, key=lambda each: each.score).category
-    if highest not in guard.policy.replacement:
+    """The text in the result's place where the policy blocks the deciding category, or else prompt injection."""
+    category = found.category or "prompt_injection"
+    if category not in guard.policy.replacement or category not in guard.policy.thresholds("tool_result").flag:
         return None
     never = dict.fromkeys(guard.policy.thresholds("tool_result").flag, NEVER)
-    policy = replace(guard.policy, tool_result=Thresholds(flag=never, block={highest: 0.0}))
+    policy = replace(guard.policy, tool_result=Thresholds(flag=never, block={category: 0.0}))
     return guard.under(policy).check(text, "tool_result", principal).passed_on
