@@ -44,6 +44,11 @@ class Check:
     text: str = ""
     """The checked text, with replacements where the policy rewrites."""
 
+    @property
+    def passed_on(self) -> str:
+        """The text that the model reads of a tool's result: the policy's own where it blocks."""
+        return self.replacement if self.verdict == "block" else self.text
+
     def is_stopping(self, can_rewrite: bool = True) -> bool:
         """Return whether the text must not be used. can_rewrite: `text` takes its place, where the policy rewrites."""
         return self.verdict == "block" or (self.verdict == "rewrite" and not can_rewrite)
@@ -90,6 +95,10 @@ class Guard:
         self._classifier = classifier
         self._policy = policy
         self._folding = folding
+
+    @property
+    def policy(self) -> Policy:
+        return self._policy
 
     @property
     def release(self) -> Release:

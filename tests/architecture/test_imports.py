@@ -127,7 +127,7 @@ SITE: dict[str, set[str]] = {
     "webapp.demo": {"audit", "billing", "chat", "lifecycle", "requests", "traces", "usage"},
     "webapp.reruns": {"accounts", "context", "gateway", "lifecycle", "limits", "registry", "requests"},
     "webapp.probes": {"traces"},
-    "webapp.learn": {"context", "gateway", "requests"},
+    "webapp.learn": {"context", "gateway", "memory", "requests"},
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
     "webapp.bring": {"gateway"},
     "webapp.calls": {

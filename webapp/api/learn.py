@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +13,7 @@ from inference.protocol.events import SafetyChecked
 from inference.protocol.experiments import Experiment, ExperimentOutcome, ExperimentRequest
 from inference.protocol.simulation import Simulation, SimulationRequest
 from inference.safety.minilm import bundled_minilm
+from webapp.api.learn_asking import asked, count
 from webapp.api.rehearsal import Limits, Rehearsal, rehearsed
 from webapp.api.waiting import Waiting
 from webapp.billing.bill import prices_in_force
@@ -27,17 +26,11 @@ from webapp.gateway.structs import Body, Query, Result
 from webapp.gateway.timing import ServerTiming
 from webapp.learn.chat import ChatBody, PackedChat, packed
 from webapp.learn.tasks import check_key
-from webapp.limits.window import is_within
-from webapp.probes.job import JobStatus, Overloaded, WorkerJob
+from webapp.probes.job import WorkerJob
 from webapp.registry.offered import default_id
 from webapp.requests import services
 
-_PATIENCE_S = {"queued": 60.0, "running": 300.0}
-"""Seconds per state. An experiment has the lowest priority, as a probe: minutes beside a busy engine."""
 MAX_CHECKED_CHARS = 600
-_WINDOW_S = 10
-_MAX_ASKED = 40
-"""New questions of one user in a window: more than moving a slider causes."""
 
 
 class KindPrices(Result):
@@ -97,7 +90,7 @@ def pack_chat(request: HttpRequest, body: ChatBody) -> PackedChat:
         prompt = services.prompt_services(default_id())
         if found := body.problem(prompt.window):
             raise ApiError(400, "invalid", found[1], found[0])
-        _count(user_id(request))
+        count(user_id(request))
         return packed(body, prompt.template, prompt.tokenizer)
     except (ContextTooLarge, ValueError) as error:
         raise ApiError(400, "invalid", f"{error}") from None
@@ -131,7 +124,7 @@ def check_text(request: HttpRequest, body: CheckBody) -> Answer[TextChecks | Wai
         message = f"The text has {len(text)} characters; this page checks at most {MAX_CHECKED_CHARS}. Shorten it."
         raise ApiError(400, "invalid", message, "text")
     payload = msgspec.json.encode({"user": user_id(request), "text": text}).decode()
-    return _asked(WorkerJob(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
+    return asked(WorkerJob(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
 
 
 @answers(200, 202)
@@ -143,7 +136,7 @@ def simulate(request: HttpRequest, body: SimulationRequest) -> Answer[Simulation
     if problem := body.problem():
         raise ApiError(400, "invalid", f"{problem}.", problem.field)
     payload = encode_request(body)
-    return _asked(WorkerJob(simulation_key(payload), "inference.simulate"), payload, user_id(request))
+    return asked(WorkerJob(simulation_key(payload), "inference.simulate"), payload, user_id(request))
 
 
 class ExperimentBody(Body):
@@ -158,12 +151,12 @@ def experiment(request: HttpRequest, body: ExperimentBody) -> Answer[ExperimentO
 
     429 `too_many`; 503 `no_weights` (the model is elsewhere, or not the default), `no_worker`, `overloaded`.
     """
-    asked = body.request
+    wanted = body.request
     _check_same_tokens(settings.ENVIRONMENT.model_name, default_id())
-    if problem := asked.problem():
+    if problem := wanted.problem():
         raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
-    payload = encode_request(Experiment(user=user_id(request), request=asked))
-    return _asked(WorkerJob(experiment_key(payload), "inference.experiment"), payload, user_id(request))
+    payload = encode_request(Experiment(user=user_id(request), request=wanted))
+    return asked(WorkerJob(experiment_key(payload), "inference.experiment"), payload, user_id(request))
 
 
 def _check_same_tokens(computed: str, shown: str) -> None:
@@ -175,35 +168,3 @@ def _check_same_tokens(computed: str, shown: str) -> None:
 
 def _version(model: str) -> str:
     return services.prompt_services(model).tokenizer.version
-
-
-def _asked(job: WorkerJob, payload: str, user: int) -> Answer[Any]:
-    status = job.status()
-    if status is None:
-        _count(user)
-        try:
-            job.enqueue(payload)
-        except Overloaded:
-            raise ApiError(503, "overloaded", "The queue is full. Try again in a minute.", retry_after_s=60) from None
-        return Answer(Waiting(state="queued"), status=202)
-    if status.state == "done":
-        return Answer(msgspec.Raw(status.event))
-    if status.state == "failed":
-        job.clear()
-        raise ApiError(400 if status.code == "invalid" else 503, status.code, status.message)
-    if status.waited_s > _PATIENCE_S[status.state]:
-        job.clear()
-        raise _given_up(status)
-    return Answer(msgspec.convert({"state": status.state}, Waiting), status=202)
-
-
-def _given_up(status: JobStatus) -> ApiError:
-    message = f"No worker answered in {status.waited_s:.0f} s. Are all of the server's processes running?"
-    return ApiError(503, "no_worker", message)
-
-
-def _count(user: int) -> None:
-    """Count a question. Raises ApiError when this user asks more than the exhibits do."""
-    if not is_within("learn", user, _MAX_ASKED, _WINDOW_S):
-        message = f"At most {_MAX_ASKED} questions in {_WINDOW_S} s. Wait a moment and try again."
-        raise ApiError(429, "too_many", message, retry_after_s=_WINDOW_S)

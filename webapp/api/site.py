@@ -44,14 +44,17 @@ EXHIBITS = {
     "economics",
     "gateway",
     "guessing",
+    "injection",
     "loop",
     "merges",
     "prefill",
+    "retrieval",
     "rules",
     "safety",
     "sampling",
     "streaming",
     "tokenizer",
+    "tools",
 }
 """The pages below /learn (frontend/src/learn/exhibits.ts)."""
 

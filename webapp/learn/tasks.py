@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Callable
 
 import msgspec
 from django.conf import settings
@@ -13,6 +14,7 @@ from inference.eventlog.keys import PREFIX
 from inference.safety.minilm import SafetyModelError
 from inference.safety.policy import PolicyError
 from webapp.celery import app
+from webapp.learn.injection import seen
 from webapp.requests import services
 
 logger = logging.getLogger(__name__)
@@ -28,22 +30,40 @@ def check_key(payload: str) -> str:
 @app.task(name="learn.check")
 def check(payload: str) -> None:
     """Check a text (JSON: user, text) as a message and as an answer, and save both results under the key."""
+    _save(payload, lambda: _layers(msgspec.json.decode(payload)["text"]))
+
+
+@app.task(name="learn.injection")
+def injection(payload: str) -> None:
+    """Show a text (JSON: user, outside) as each layer sees it, and save this under the key."""
+    _save(payload, lambda: _injection(**msgspec.json.decode(payload)))
+
+
+def _layers(text: str) -> bytes:
+    guard = services.guard()
+    layers = {
+        "input": msgspec.to_builtins(guard.check(text, "input").event(0, "input", 0, len(text))),
+        "output": msgspec.to_builtins(guard.check(text, "output").event(0, "output", 0, len(text))),
+    }
+    return msgspec.json.encode(layers)
+
+
+def _injection(user: int, outside: str) -> bytes:
+    return msgspec.json.encode(seen(outside, services.guard(user), f"user:{user}"))
+
+
+def _save(payload: str, find: Callable[[], bytes]) -> None:
     key = check_key(payload)
     client = connect(settings.ENVIRONMENT.redis_url)
-    client.hset(key, items=_outcome(msgspec.json.decode(payload)["text"]))
+    client.hset(key, items=_outcome(find))
     client.expire(key, _EXPIRY_S)
     client.close()
 
 
-def _outcome(text: str) -> list[str | bytes]:
+def _outcome(find: Callable[[], bytes]) -> list[str | bytes]:
     """Names and values of the result hash."""
     try:
-        guard = services.guard()
-        layers = {
-            "input": msgspec.to_builtins(guard.check(text, "input").event(0, "input", 0, len(text))),
-            "output": msgspec.to_builtins(guard.check(text, "output").event(0, "output", 0, len(text))),
-        }
-        return ["state", "done", "event", msgspec.json.encode(layers)]
+        return ["state", "done", "event", find()]
     except (PolicyError, SafetyModelError) as error:
         return ["state", "failed", "code", "model_unavailable", "message", str(error)]
     except Exception:

@@ -195,12 +195,11 @@ def _finished(request: Request, called: Called, found: catalog.Result, number: i
     at = RequestClock(request.accepted_unix_us).at
     done_at = at()
     check = services.guard(request.user_id).check(found.text, "tool_result")
-    text = check.replacement if check.verdict == "block" else check.text
     finished = ToolFinished(
         at=done_at,
         generation=number,
         call_id=called.id,
-        result=text,
+        result=check.passed_on,
         is_error=found.is_error or check.verdict == "block",
         duration_us=found.duration_us,
     )

@@ -13,13 +13,16 @@ import { narrateBill } from "./economics/narration";
 import { narrateGateway } from "./gateway/narration";
 import { narrateGuesses } from "./guessing/narration";
 import { narrateLoop } from "./loop/narration";
+import { narrateInjection } from "./injection/narration";
 import { narratePieces } from "./merges/narration";
 import { narratePrefill } from "./prefill/narration";
+import { narrateRecall } from "./retrieval/narration";
 import { narrateRules } from "./rules/narration";
 import { narrateSafety } from "./safety/narration";
 import { narrateDraws } from "./sampling/narration";
 import { narrateStream } from "./streaming/narration";
 import { narrateTokens } from "./tokenizer/narration";
+import { narrateTools } from "./tools/narration";
 import type { Narration } from "./own/reading-clock";
 
 export interface ExhibitProps {
@@ -73,6 +76,17 @@ export const EXHIBITS: ExhibitCard[] = [
     narrate: narrateContext,
   },
   {
+    id: "retrieval",
+    title: "Memory and retrieval",
+    line: "See which notes a question finds, and what they cost.",
+    about:
+      "A model keeps nothing of its user. A service can save notes and put a few into a later prompt. An embedding model turns each note and the question into numbers, and near numbers mean near texts. Change notes and question below: the real embedding model compares them.",
+    scene: "context",
+    load: () => import("./retrieval/RetrievalExhibit.svelte"),
+    slice: () => import("./retrieval/OwnRecall.svelte"),
+    narrate: narrateRecall,
+  },
+  {
     id: "tokenizer",
     title: "Tokenizer",
     line: "Type, and watch your text become numbers.",
@@ -115,6 +129,17 @@ export const EXHIBITS: ExhibitCard[] = [
     load: () => import("./safety/SafetyExhibit.svelte"),
     slice: () => import("./safety/OwnChecks.svelte"),
     narrate: narrateSafety,
+  },
+  {
+    id: "injection",
+    title: "Injection",
+    line: "Hide an order in a document, and see which layer notices.",
+    about:
+      "A document, a memory or the result of a tool can hold an order to the model. The safety check reads such a text before the model does, and undoes tricks with letters first. The policy then decides what the model reads. Try your own text: the real checks judge it.",
+    scene: "safety",
+    load: () => import("./injection/InjectionExhibit.svelte"),
+    slice: () => import("./injection/OwnLayers.svelte"),
+    narrate: narrateInjection,
   },
   {
     id: "batching",
@@ -192,6 +217,17 @@ export const EXHIBITS: ExhibitCard[] = [
     load: () => import("./sampling/SamplingExhibit.svelte"),
     slice: () => import("./sampling/OwnDraw.svelte"),
     narrate: narrateDraws,
+  },
+  {
+    id: "tools",
+    title: "Tools",
+    line: "Watch a call, the pause for its result, and the answer go on.",
+    about:
+      "A model computes nothing exactly and knows no time of day. It can write a call, and the server runs the tool. The answer pauses meanwhile. Then the model is asked again with the result, and the cache still has all that came before. Below, a real request goes through this loop.",
+    scene: "sampling",
+    load: () => import("./tools/ToolsExhibit.svelte"),
+    slice: () => import("./tools/OwnRounds.svelte"),
+    narrate: narrateTools,
   },
   {
     id: "streaming",

@@ -755,6 +755,13 @@ export interface DrainBody {
   is_drained: boolean;
 }
 
+/** A result of a tool under a policy that takes one action alone. */
+export interface Effect {
+  action: "allow" | "block" | "flag" | "rewrite";
+  /** What the model reads of it. Null: the policy has no text to put in its place, and must get one first. */
+  text: string | null;
+}
+
 /** Sign-ins were ended. */
 export interface EndedSignIns {
   num: number;
@@ -1013,6 +1020,30 @@ export interface ImportedRequest {
 /** The requests of an imported file: one, or all of an archive. */
 export interface ImportedRequests {
   requests: ImportedRequest[];
+}
+
+/** A text from outside: a document, or the result of a tool. */
+export interface InjectionBody {
+  text: string;
+}
+
+/** A text from outside, as each layer sees it. */
+export interface InjectionSeen {
+  /** The text that the checks read, without disguises. */
+  visible: string;
+  /** Text that was spelled in invisible characters. The checks read it too. */
+  hidden: string;
+  /** As a message. */
+  input: SafetyChecked;
+  /** As the result of a tool, a document or a memory. */
+  tool_result: SafetyChecked;
+  /** As an answer. */
+  output: SafetyChecked;
+  effects: Effect[];
+  /** A file's text as it stands in a prompt. */
+  as_document: string;
+  /** A tool's result as it stands in a prompt. */
+  as_result: string;
 }
 
 /** The user to invite. */
@@ -2257,6 +2288,29 @@ export interface PromptPlace {
   position: number;
 }
 
+/** A note, and the prompt's part for it and for all notes that are more similar. */
+export interface RankedNote {
+  /** Its place among the notes as they were sent, from 0. */
+  index: number;
+  /** Cosine similarity to the question, -1 to 1. */
+  similarity: number;
+  /** The part of the prompt, as the model reads it. */
+  part: string;
+  /** Tokens of that part. */
+  num_tokens: number;
+}
+
+/** The notes by their similarity, the most similar first, beside the rules of this server's memory. */
+export interface Ranking {
+  notes: RankedNote[];
+  /** Least similarity of a memory that is new to a prompt. */
+  threshold: number;
+  /** New memories of one prompt at most. */
+  most: number;
+  /** Time of the embeddings and the comparison. */
+  duration_us: number;
+}
+
 /** The parts of the service that a message needs. */
 export interface ReadinessChecks {
   database: boolean;
@@ -2624,6 +2678,12 @@ export interface RetentionPreview {
 export interface RetentionQuery {
   /** 1 to 3,650. */
   keep_days?: string;
+}
+
+/** A question, and the notes to choose from. */
+export interface RetrievalBody {
+  question: string;
+  notes: string[];
 }
 
 /** A role in a group. */
@@ -3660,6 +3720,8 @@ export interface Operations {
   "POST /api/learn/chat": { body: ChatBody; answer: PackedChat; };
   "POST /api/learn/gateway": { body: Rehearsal; answer: Limits; };
   "POST /api/learn/checks": { body: CheckBody; answer: TextChecks | Waiting; };
+  "POST /api/learn/injections": { body: InjectionBody; answer: InjectionSeen | Waiting; };
+  "POST /api/learn/retrievals": { body: RetrievalBody; answer: Ranking; };
   "POST /api/learn/simulations": { body: SimulationRequest; answer: Simulation | Waiting; };
   "POST /api/learn/experiments": { body: ExperimentBody; answer: Reading | Nearness | Order | Loop | Guesses | Waiting; };
 }

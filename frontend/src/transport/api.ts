@@ -328,6 +328,9 @@ export const api = {
     (await call("POST /api/requests/import", { body: upload(file) })).requests,
   packChat: (body: Operations["POST /api/learn/chat"]["body"]) => call("POST /api/learn/chat", { body }),
   checkText: (text: string) => call("POST /api/learn/checks", { body: { text } }),
+  checkInjection: (text: string) => call("POST /api/learn/injections", { body: { text } }),
+  rankNotes: (body: Operations["POST /api/learn/retrievals"]["body"]) =>
+    call("POST /api/learn/retrievals", { body }),
   simulate: (body: Operations["POST /api/learn/simulations"]["body"]) =>
     call("POST /api/learn/simulations", { body }),
   experiment: <Result extends object>(request: ExperimentBody["request"]) =>

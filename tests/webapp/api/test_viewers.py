@@ -55,6 +55,8 @@ WORK = {
     ("POST", "api/learn/chat"),
     ("POST", "api/learn/gateway"),
     ("POST", "api/learn/checks"),
+    ("POST", "api/learn/injections"),
+    ("POST", "api/learn/retrievals"),
     ("POST", "api/learn/simulations"),
     ("POST", "api/learn/experiments"),
     ("POST", "v1/chat/completions"),

@@ -21,6 +21,8 @@ const OF_PANEL: Partial<Record<PanelName, Exhibit>> = {
   Gateway: "gateway",
   Safety: "safety",
   Context: "context",
+  Memory: "retrieval",
+  Files: "retrieval",
   Tokens: "tokenizer",
   Cache: "cache",
   Batch: "batching",
@@ -29,6 +31,7 @@ const OF_PANEL: Partial<Record<PanelName, Exhibit>> = {
   Guessing: "guessing",
   Network: "streaming",
   Bill: "economics",
+  Tools: "tools",
 };
 
 export type Place = SceneId | PanelName;

@@ -14,14 +14,17 @@ export type Exhibit =
   | "economics"
   | "gateway"
   | "guessing"
+  | "injection"
   | "loop"
   | "merges"
   | "prefill"
+  | "retrieval"
   | "rules"
   | "safety"
   | "sampling"
   | "streaming"
-  | "tokenizer";
+  | "tokenizer"
+  | "tools";
 
 export const TERMS = {
   token: {
@@ -44,7 +47,7 @@ export const TERMS = {
   similarity: {
     sentence:
       "The cosine of the angle between two embeddings: 1 means the same direction, 0 means nothing in common. Texts of like meaning have like embeddings.",
-    exhibit: null,
+    exhibit: "retrieval",
   },
   cachedTokens: {
     sentence:
@@ -424,7 +427,7 @@ export const TERMS = {
   },
   tool: {
     sentence: "A function that the model may ask for in its answer. Its result goes into the next prompt.",
-    exhibit: "context",
+    exhibit: "tools",
   },
   requestLimit: {
     sentence:
