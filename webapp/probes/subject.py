@@ -18,7 +18,6 @@ from inference.protocol.events import (
 from inference.protocol.generations import latest
 from inference.protocol.request import MAX_PROBE_TOKENS, ProbeKind, ProbeRequest
 
-
 _MAX_SHARES = 250_000
 """Limit on the shares of one result: 1 MB, as a result in Redis may have."""
 
