@@ -15,7 +15,7 @@ from inference.models.sources.source import ModelSource, open_model
 from inference.probes.errors import ProbeError
 from inference.probes.experiments import ReadOutcome, ReadRequest, request_ids, run
 from inference.probes.model import ProbedModel
-from inference.probes.probes import attend, compare, lens, measure
+from inference.probes.probes import attend, compare, lens, measure, sum_up
 from inference.protocol.events import AnyProbe
 from inference.protocol.request import MAX_PROBE_TOKENS, ProbeRequest
 from inference.tokenization.gguf_metadata import TokenizerError, read_metadata
@@ -70,6 +70,8 @@ class Laboratory:
         match request.kind:
             case "attention":
                 return attend(request, self._loaded(request.principal))
+            case "sources":
+                return sum_up(request, self._loaded(request.principal))
             case "lens":
                 return lens(request, self._loaded(request.principal), self._tokenizer.label)
             case "neighbours":

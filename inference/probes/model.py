@@ -17,6 +17,7 @@ from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.decoders.attention import StepLayout
 from inference.models.decoders.kv_cache import KVCache
+from inference.models.decoders.observer import Observer
 from inference.models.decoders.torch_decoder import TorchDecoder
 from inference.models.sources.source import ModelSource
 from inference.models.weights.torch_weights import load_weights
@@ -56,6 +57,25 @@ class _Recorder:
         self.residuals[layer] = residual[-1]
 
 
+class _Summer:
+    """An Observer that sums a step's attention over ranges of keys."""
+
+    def __init__(self, range_of: Tensor, num_ranges: int, first: int, num_tokens: int) -> None:
+        self._range_of = range_of  # [num_keys] int64
+        self._first = first
+        self.sums = torch.zeros(num_tokens, num_ranges)
+
+    def attended(self, layer: int, first: int, weights: Tensor) -> None:
+        _, num_rows, num_keys = weights.shape
+        # The keys end with the part's own last token.
+        row = first + num_keys - num_rows - self._first
+        keys = self._range_of[first : first + num_keys]
+        self.sums[row : row + num_rows].index_add_(1, keys, weights.sum(0, dtype=torch.float32))
+
+    def passed(self, layer: int, residual: Tensor) -> None:
+        pass
+
+
 class _Unturned(StepLayout):
     """A layout that applies no rotary embedding."""
 
@@ -83,17 +103,35 @@ class ProbedModel:
 
     def observe(self, ids: Sequence[int]) -> Pass:
         """Return the pass of the last of these tokens, with the others as its context."""
-        start = min(_num_common(self._cached, ids), len(ids) - 1)
-        self._cached = list(ids[:start])
-        for first in range(start, len(ids) - 1, _CHUNK):
-            part, start_s = ids[first : min(first + _CHUNK, len(ids) - 1)], time.thread_time()
-            self._decoder.forward([Chunk(part, first, self._table, num_logits=0)], self._kv)
-            self._cached += part
-            # A low priority alone does not free the memory and caches that cores share: use at most half of a core.
-            time.sleep(time.thread_time() - start_s)
+        self._read(ids, len(ids) - 1)
         recorder = _Recorder(self.config, len(ids))
         self._decoder.forward([Chunk(ids[-1:], len(ids) - 1, self._table, num_logits=0)], self._kv, recorder)
         return Pass(recorder.attention, recorder.residuals)
+
+    def sum_attention(self, ids: Sequence[int], first: int, starts: Sequence[int]) -> Tensor:
+        """Return the mean attention of the tokens from `first` on, summed over ranges: [num_tokens, num_ranges].
+
+        starts: the first token of each range, ascending from 0.
+        """
+        self._read(ids, first)
+        range_of = torch.searchsorted(torch.tensor(starts), torch.arange(len(ids)), right=True) - 1
+        summer = _Summer(range_of, len(starts), first, len(ids) - first)
+        self._compute(ids, first, len(ids), summer)
+        return summer.sums / (self.config.num_layers * self.config.num_heads)
+
+    def _read(self, ids: Sequence[int], end: int) -> None:
+        """Compute the tokens before `end` that the cache lacks."""
+        start = min(_num_common(self._cached, ids), end)
+        self._cached = list(ids[:start])
+        self._compute(ids, start, end, None)
+
+    def _compute(self, ids: Sequence[int], start: int, end: int, observer: Observer | None) -> None:
+        for first in range(start, end, _CHUNK):
+            part, start_s = ids[first : min(first + _CHUNK, end)], time.thread_time()
+            self._decoder.forward([Chunk(part, first, self._table, num_logits=0)], self._kv, observer)
+            self._cached += part
+            # A low priority alone does not free the memory and caches that cores share: use at most half of a core.
+            time.sleep(time.thread_time() - start_s)
 
     def last_residuals(self, ids: Sequence[int], is_turned: bool) -> Tensor:
         """Return the last token's residual stream after each layer: [num_layers, hidden_size].

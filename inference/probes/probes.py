@@ -1,4 +1,4 @@
-"""The four probes: a request and the model in, an event out. Knows nothing of clients.
+"""The five probes: a request and the model in, an event out. Knows nothing of clients.
 
 Logit lens: nostalgebraist, "interpreting GPT: the logit lens" (2020). Grouped-query attention: arXiv 2305.13245.
 """
@@ -22,6 +22,7 @@ from inference.protocol.events import (
     ProbeCompared,
     ProbeLensed,
     ProbeMeasured,
+    ProbeSummed,
 )
 from inference.protocol.request import ProbeRequest
 
@@ -42,6 +43,22 @@ def attend(request: ProbeRequest, model: ProbedModel) -> ProbeAttended:
         num_layers=attention.shape[0],
         num_heads=attention.shape[1],
         weights=to_bytes(attention),
+        compute=_COMPUTE,
+        duration_us=_since(start),
+    )
+
+
+def sum_up(request: ProbeRequest, model: ProbedModel) -> ProbeSummed:
+    start = time.perf_counter_ns()
+    shares = model.sum_attention(request.ids, request.first, request.starts)
+    return ProbeSummed(
+        at=_now(request),
+        first=request.first,
+        position=len(request.ids) - 1,
+        starts=request.starts,
+        shares=shares.numpy().astype("<f4").tobytes(),
+        num_layers=model.config.num_layers,
+        num_heads=model.config.num_heads,
         compute=_COMPUTE,
         duration_us=_since(start),
     )

@@ -275,7 +275,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 MAX_PROBE_TOKENS = 2048
 """Context that a probe looks at: some twenty seconds at half of a core, and 0.5 MB of the bundled model's attention."""
 
-ProbeKind = Literal["attention", "lens", "neighbours", "memory"]
+ProbeKind = Literal["attention", "sources", "lens", "neighbours", "memory"]
 
 
 class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -295,6 +295,10 @@ class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     model: str
     architecture: str
     quantization: str
+    first: int = 0
+    """Of `sources`: index of the first attending token."""
+    starts: tuple[int, ...] = ()
+    """Of `sources`: first token of each range that attention is summed over, ascending from 0."""
 
 
 FinishReason = Literal["stop", "length", "abort", "error", "content_filter", "repetition"]

@@ -53,7 +53,7 @@ ROOMS_OF_TRACE: dict[str, set[str]] = {
     "context": {""},
     "code": {""},
     "words": {"", "timing", "context"},
-    "sampling": {"", "timing", "words"},
+    "sampling": {"", "timing", "context", "words"},
     "journey": {"", "words", "sampling"},
     "compare": {"", "timing", "context", "words", "sampling"},
     "findings": {"", "timing", "context", "words", "sampling"},

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from inference.eventlog.keys import probe_key
 from inference.protocol.codec import encode_request
-from inference.protocol.events import ProbeAttended, ProbeCompared, ProbeLensed, ProbeMeasured
+from inference.protocol.events import ProbeAttended, ProbeCompared, ProbeLensed, ProbeMeasured, ProbeSummed
 from inference.protocol.request import ProbeKind
 from webapp.api.requests import find
 from webapp.api.waiting import Waiting
@@ -30,14 +30,14 @@ _PATIENCE_S = {"queued": 60.0, "running": 300.0}
 
 
 class ProbeBody(Body):
-    """The probe's kind and token."""
+    """The probe's kind and token. `sources` looks at all tokens of the answer up to it."""
 
     kind: ProbeKind
     position: int
     """Index into prompt and answer together."""
 
 
-ProbeEvent = ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured
+ProbeEvent = ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured
 
 
 @answers(200, 202)

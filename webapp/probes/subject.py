@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from inference.protocol.events import (
     AnyEvent,
+    ContextAssembled,
     GenerationForked,
     GenerationStarted,
     PromptTokenized,
@@ -15,6 +17,17 @@ from inference.protocol.events import (
 )
 from inference.protocol.generations import latest
 from inference.protocol.request import MAX_PROBE_TOKENS, ProbeKind, ProbeRequest
+
+_MAX_SHARES = 250_000
+"""Limit on the shares of one result: 1 MB, as a result in Redis may have."""
+
+
+@dataclass(frozen=True)
+class _Attending:
+    """The tokens of a probe of sources: see ProbeRequest."""
+
+    first: int
+    starts: tuple[int, ...]
 
 
 class CannotProbe(Exception):
@@ -50,6 +63,7 @@ def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position
         raise CannotProbe("unknown_position", f"position must be from 0 to {len(ids) - 1}, the tokens there are.")
     if position >= MAX_PROBE_TOKENS and kind != "memory":
         raise CannotProbe("too_long", f"Probes can look only at the first {MAX_PROBE_TOKENS:,} tokens.")
+    attending = _attending(found, prompt, position) if kind == "sources" else _Attending(0, ())
     return ProbeRequest(
         request_id=request_id,
         accepted_unix_us=accepted.accepted_unix_us,
@@ -61,4 +75,23 @@ def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position
         model=started.model,
         architecture=started.architecture,
         quantization=started.quantization,
+        first=attending.first,
+        starts=attending.starts,
     )
+
+
+def _attending(events: Sequence[AnyEvent], prompt: PromptTokenized, position: int) -> _Attending:
+    """Return the tokens that chose the answer's, and the ranges of the prompt. Raises CannotProbe.
+
+    The prompt after a call of a tool holds the answer's rounds so far. The last range has the tokens after the prompt.
+    """
+    context, num_tokens = first(events, ContextAssembled), len(prompt.ids)
+    bounds = [each.start for each in context.segments] if context else []
+    rounds = [each.start for each in context.segments if each.source.startswith("generation:")] if context else []
+    begin = max(0, min([num_tokens, *rounds]) - 1)
+    if position < begin:
+        raise CannotProbe("unknown_position", f"position must be from {begin}, where the answer begins.")
+    starts = tuple(sorted({0, 1, num_tokens, *(start for start in bounds if 0 < start < num_tokens)}))
+    if (position - begin + 1) * len(starts) > _MAX_SHARES:
+        raise CannotProbe("too_long", "The prompt has too many segments for so long an answer.")
+    return _Attending(begin, starts)

@@ -17,6 +17,7 @@ import type {
   ProbeCompared,
   ProbeLensed,
   ProbeMeasured,
+  ProbeSummed,
   Reading,
   ReadingRequest,
   SafetyChecked,
@@ -2246,9 +2247,9 @@ export interface PricesQuery {
   effective_from: string;
 }
 
-/** The probe's kind and token. */
+/** The probe's kind and token. `sources` looks at all tokens of the answer up to it. */
 export interface ProbeBody {
-  kind: "attention" | "lens" | "memory" | "neighbours";
+  kind: "attention" | "lens" | "memory" | "neighbours" | "sources";
   /** Index into prompt and answer together. */
   position: number;
 }
@@ -3582,7 +3583,7 @@ export interface Operations {
   "GET /api/requests/{request_id}/compared": { answer: ContextCompared; };
   "GET /api/requests/{request_id}/left-out": { answer: LeftOut; };
   "GET /api/requests/{request_id}/ledger": { answer: LedgerEntry; };
-  "POST /api/requests/{request_id}/probes": { body: ProbeBody; answer: ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured | Waiting; };
+  "POST /api/requests/{request_id}/probes": { body: ProbeBody; answer: ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured | Waiting; };
   "GET /api/requests/{request_id}/reruns": { answer: RerunList; };
   "POST /api/requests/{request_id}/reruns": { body: RerunPlan; answer: RerunSet; };
   "POST /api/requests/{request_id}/otlp": { answer: SentSpans; };

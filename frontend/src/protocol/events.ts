@@ -2,7 +2,7 @@
 
 export const PROTOCOL_VERSION = 2;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** A file of the conversation, and its part in the prompt. */
 export interface AttachedFile {
@@ -337,7 +337,7 @@ export interface Frame {
   seq: number;
   /** The frame's id: the seq of its last event, and a digest of the log up to there. A saved trace has none, as it never changes: there the last seq is enough. */
   id?: string;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** The request's owner and the limits that the gateway checked. */
@@ -808,6 +808,26 @@ export interface ProbeMeasured {
   num_bytes: number;
   /** Bytes that the blocks would take if every query head had key/value heads of its own. */
   num_bytes_ungrouped: number;
+}
+
+/** Attention of each token that made the answer, summed over ranges of the context. A weight is the mean over all heads of all layers. A share says where the model looked, not what caused a word. */
+export interface ProbeSummed {
+  type: "probe.summed";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Index of the first attending token in prompt and answer together. Each chose the token after it. */
+  first: number;
+  /** Index of the last attending token. */
+  position: number;
+  /** First token of each range, from 0; the next range ends it, and the last one has all later tokens. The first token of all is a range of its own: models put spare attention on it. */
+  starts: number[];
+  /** [position - first + 1, num_ranges], little-endian float32 (base64 in JSON). Each is the sum of the mean weights on a range. Rows sum to 1. */
+  shares: string;
+  num_layers: number;
+  num_heads: number;
+  /** Number format of the pass. */
+  compute: string;
+  duration_us: number;
 }
 
 /** The effect of one logits processor on this token's distribution. */
@@ -1483,6 +1503,7 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "tool.finished": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "bill.posted": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": "bill", "replay_ms": 2000},
   "probe.attended": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.summed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "probe.lensed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "probe.compared": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "probe.measured": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},

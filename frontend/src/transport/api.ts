@@ -24,6 +24,7 @@ import type {
   ProbeCompared,
   ProbeLensed,
   ProbeMeasured,
+  ProbeSummed,
   RequestObserved,
   SamplingParams,
   ServerInterval,
@@ -64,6 +65,7 @@ export type ForkPlace = ({ position: number; token_id?: number } | { text: strin
 /** The event of each kind of probe. */
 export interface ProbeEvents {
   attention: ProbeAttended;
+  sources: ProbeSummed;
   lens: ProbeLensed;
   neighbours: ProbeCompared;
   memory: ProbeMeasured;

@@ -51,6 +51,7 @@ from inference.protocol.events.probe import (
     ProbeCompared,
     ProbeLensed,
     ProbeMeasured,
+    ProbeSummed,
 )
 from inference.protocol.events.prompt import PromptTokenized
 from inference.protocol.events.request import (
@@ -126,6 +127,7 @@ __all__ = [
     "ProbeCompared",
     "ProbeLensed",
     "ProbeMeasured",
+    "ProbeSummed",
     "ProcessorEffect",
     "ProcessorName",
     "PromptTokenized",

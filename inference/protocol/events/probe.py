@@ -1,4 +1,4 @@
-"""Events of probes: attention, lens, neighbours, memory. Knows nothing of how a probe is made."""
+"""Events of probes: attention, its sums by source, lens, neighbours, memory. Knows nothing of how a probe is made."""
 
 from __future__ import annotations
 
@@ -18,6 +18,29 @@ class ProbeAttended(Event, frozen=True, kw_only=True, tag="probe.attended"):
     weights: bytes
     """[num_layers, num_heads, position + 1], one byte each (base64 in JSON). A weight is (byte / 255) squared, so that
     small weights are seen. The error is at most 0.004 times the weight's root."""
+    compute: str
+    """Number format of the pass."""
+    duration_us: int
+
+
+class ProbeSummed(Event, frozen=True, kw_only=True, tag="probe.summed"):
+    """Attention of each token that made the answer, summed over ranges of the context.
+
+    A weight is the mean over all heads of all layers. A share says where the model looked, not what caused a word.
+    """
+
+    first: int
+    """Index of the first attending token in prompt and answer together. Each chose the token after it."""
+    position: int
+    """Index of the last attending token."""
+    starts: tuple[int, ...]
+    """First token of each range, from 0; the next range ends it, and the last one has all later tokens. The first
+    token of all is a range of its own: models put spare attention on it."""
+    shares: bytes
+    """[position - first + 1, num_ranges], little-endian float32 (base64 in JSON). Each is the sum of the mean weights
+    on a range. Rows sum to 1."""
+    num_layers: int
+    num_heads: int
     compute: str
     """Number format of the pass."""
     duration_us: int
@@ -94,4 +117,4 @@ class ProbeMeasured(Event, frozen=True, kw_only=True, tag="probe.measured"):
     """Bytes that the blocks would take if every query head had key/value heads of its own."""
 
 
-AnyProbe = ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured
+AnyProbe = ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured

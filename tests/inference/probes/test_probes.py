@@ -14,7 +14,7 @@ from inference.models.sources.safetensors_folder import SafetensorsFolder
 from inference.probes.errors import ProbeError
 from inference.probes.laboratory import Laboratory
 from inference.probes.model import ProbedModel
-from inference.probes.probes import attend, compare, lens, measure
+from inference.probes.probes import attend, compare, lens, measure, sum_up
 from inference.protocol.codec import decode_probe, encode_probe
 from inference.protocol.request import MAX_PROBE_TOKENS, ProbeKind, ProbeRequest
 from inference.tokenization.tokenizer import Tokenizer
@@ -65,6 +65,28 @@ def test_what_a_screen_is_sent_is_as_near_as_stated(model: ProbedModel) -> None:
     codes = np.frombuffer(event.weights, np.uint8).reshape(event.num_layers, event.num_heads, event.position + 1)
     exact = model.observe(IDS).attention.numpy()
     assert np.all(np.abs((codes / 255.0) ** 2 - exact) <= 0.004 * np.sqrt(exact) + 4e-6)
+
+
+@torch.inference_mode()
+def test_sums_over_ranges_equal_those_of_transformers_weights(checkpoint: Checkpoint, model: ProbedModel) -> None:
+    """Also where the last range begins among the attending tokens, as an answer's does."""
+    expected = checkpoint.model(torch.tensor([IDS]), output_attentions=True).attentions
+    mean = torch.stack([layer[0].float() for layer in expected]).mean((0, 1))  # [num_tokens, num_tokens]
+    first, starts = 21, (0, 1, 5, 19, 30)
+    event = sum_up(msgspec.structs.replace(REQUEST, kind="sources", first=first, starts=starts), model)
+    ranges = zip(starts, (*starts[1:], len(IDS)), strict=True)
+    rows = torch.stack([mean[first:, start:end].sum(1) for start, end in ranges], 1)
+    shares = torch.tensor(np.frombuffer(event.shares, "<f4").reshape(len(IDS) - first, len(starts)))
+    torch.testing.assert_close(shares, rows, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(shares.sum(1), torch.ones(len(IDS) - first))
+    assert decode_probe(encode_probe(event)) == event
+
+
+def test_sums_are_the_same_after_another_look(checkpoint: Checkpoint) -> None:
+    ids = IDS * 3  # more than a part that is computed at once
+    wide = ProbedModel(SafetensorsFolder(checkpoint.folder), max_tokens=128)
+    whole = wide.sum_attention(ids, 2, (0, 1, 50))
+    torch.testing.assert_close(wide.sum_attention(ids, 90, (0, 1, 50)), whole[88:], atol=2e-4, rtol=1e-3)
 
 
 @torch.inference_mode()

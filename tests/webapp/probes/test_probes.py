@@ -23,6 +23,7 @@ from inference.models.sources.gguf_file import GgufFile
 from inference.protocol.codec import decode_probe, decode_probe_request
 from inference.protocol.events import (
     AnyEvent,
+    ContextAssembled,
     Frame,
     GenerationFinished,
     GenerationStarted,
@@ -31,6 +32,8 @@ from inference.protocol.events import (
     PromptTokenized,
     RequestAccepted,
     RequestFinished,
+    Segment,
+    SegmentKind,
     TokenSampled,
 )
 from inference.protocol.request import SamplingParams, Usage
@@ -47,6 +50,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = Path(__file__).parents[3]
 NAME = "smollm2-135m-instruct"
+Bounds = tuple[SegmentKind, str, int, int]
+"""A segment's kind, source, first token and end."""
 WAIT_S = 240
 """A probe has the lowest priority, and the machine may be busy."""
 
@@ -135,6 +140,43 @@ def test_a_look_is_queued_once_with_all_the_worker_needs(
     assert isinstance(prompt, PromptTokenized) and isinstance(token, TokenSampled)
     assert (task.ids, task.next_id, task.kind) == (prompt.ids, token.id, "lens")
     assert (task.tokenizer_version, task.model) == (prompt.version, NAME)
+
+
+def test_sources_are_the_prompts_segments_for_all_tokens_of_the_answer(
+    alice: Client, events: list[AnyEvent], redis_client: redis.Redis
+) -> None:
+    bounds: list[Bounds] = [
+        ("system", "system", 0, 2),
+        ("attachment", "attachment:a", 2, 4),
+        ("user", "message:1", 4, 5),
+    ]
+    assert ask(alice, save([*events[:1], context(bounds), *events[1:]]), "sources", 4)[0] == 202
+    (task,) = queued(redis_client)
+    assert (task.first, len(task.ids), task.starts) == (4, 5, (0, 1, 2, 4, 5))
+
+
+def test_sources_begin_with_the_first_round_of_an_answer_that_called_a_tool(
+    alice: Client, events: list[AnyEvent], redis_client: redis.Redis
+) -> None:
+    bounds: list[Bounds] = [
+        ("user", "message:1", 0, 3),
+        ("history", "generation:0", 3, 4),
+        ("result", "tool:call_0_0", 4, 5),
+    ]
+    request = save([*events[:1], context(bounds), *events[1:]])
+    assert ask(alice, request, "sources", 1)[1]["error"]["code"] == "unknown_position"
+    assert ask(alice, request, "sources", 4)[0] == 202
+    (task,) = queued(redis_client)
+    assert (task.first, task.starts) == (2, (0, 1, 3, 4, 5))
+
+
+def context(bounds: list[Bounds]) -> ContextAssembled:
+    segments = tuple(
+        Segment(kind=kind, role="", start=start, end=end, source=source, text="") for kind, source, start, end in bounds
+    )
+    return ContextAssembled(
+        at=1, window=64, reserved_output=8, num_prompt_tokens=bounds[-1][3], segments=segments, duration_us=1
+    )
 
 
 def test_a_running_requests_tokens_so_far_can_be_looked_at(
