@@ -17,7 +17,12 @@ from webapp.stream.session import CHECK_S
 
 pytestmark = pytest.mark.slow
 
-_USER = "from django.contrib.auth.models import User; User.objects.filter(username='carol').update(is_active={})"
+_CLOSE = "from django.contrib.auth.models import User; User.objects.filter(username='carol').update(is_active=False)"
+_OPEN = (
+    "from django.contrib.auth.models import User; from django.core.management import call_command;"
+    "User.objects.update_or_create(username='carol', defaults={'is_active': True});"
+    "call_command('signin_link', user='carol')"
+)
 _FORGET = "from webapp.accounts.models import Session; Session.objects.all().delete()"
 _REACH_LIMIT = (
     "from django.utils import timezone; from webapp.accounts.models import Session;"
@@ -30,7 +35,7 @@ def sign_out(site: Site) -> None:
 
 
 def close_account(site: Site) -> None:
-    site.manage("shell", "--no-imports", "-c", _USER.format(False))
+    site.manage("shell", "--no-imports", "-c", _CLOSE)
 
 
 def end_session(site: Site) -> None:
@@ -45,9 +50,7 @@ def reach_limit(site: Site) -> None:
 @pytest.fixture
 def carol(site: Site) -> Iterator[Site]:
     site.client.cookies.clear()
-    site.manage("signin_link", "--user", "carol")
-    site.manage("shell", "--no-imports", "-c", _USER.format(True))
-    sign_in_by_link(site.client, site.manage("signin_link", "--user", "carol").strip())
+    sign_in_by_link(site.client, site.manage("shell", "--no-imports", "-c", _OPEN).strip())
     site.forget_open_requests()
     yield site
     site.client.cookies.clear()

@@ -48,9 +48,9 @@ def broken(body: bytes) -> Iterator[bytes]:
 
 
 def changed(body: bytes) -> Iterator[bytes]:
-    """What may be JSON of another meaning."""
+    """What may be JSON of another meaning, at every other byte."""
     ways = (b"", b'"', b"{", b"}", b"[", b"]", b",", b":", b"9", b"e", b"-")
-    for place in range(len(body)):
+    for place in range(0, len(body), 2):
         yield body[:place] + ways[place % len(ways)] + body[place + 1 :]
 
 
