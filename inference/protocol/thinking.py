@@ -44,12 +44,16 @@ class Thinking(ThinkingTags, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """True: the prompt ends with the tag that begins the thinking, so that the answer begins within it."""
 
 
-Kind = Literal["thought", "tag", "answer"]
+Kind = Literal["thought", "tag", "gap", "answer"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of an answer. `tag`: a tag with the white space around it, which is not shown."""
+    """A stretch of an answer.
+
+    `tag`: a tag with the white space between it and the thinking. `gap`: white space before the answer. Neither is
+    shown.
+    """
 
     kind: Kind
     text: str
@@ -92,6 +96,10 @@ class ThinkingReader:
                 break
         return parts
 
+    def decide(self, num: int) -> list[Part]:
+        """Return so many of the characters that are held back: more is known of them than that they were read."""
+        return self._take(num, "answer" if self._place == "start" else "thought")
+
     def end(self) -> list[Part]:
         """Return what was held back, once no more text comes."""
         held, self._held = self._held, ""
@@ -106,7 +114,7 @@ class ThinkingReader:
             case "start" | "open":
                 return self._first_tag()
             case "edge" | "gap":
-                return self._space("thought" if self._place == "edge" else "answer")
+                return self._space()
             case "thought":
                 return self._thought()
             case "answer":
@@ -122,12 +130,13 @@ class ThinkingReader:
             self._place = "edge" if self._place == "open" else "answer"
         return []
 
-    def _space(self, then: Literal["thought", "answer"]) -> list[Part]:
-        """White space after a tag belongs to it."""
+    def _space(self) -> list[Part]:
+        """White space after a tag."""
+        is_edge = self._place == "edge"
         num = len(self._held) - len(self._held.lstrip())
         if num < len(self._held):
-            self._place = then
-        return self._take(num, "tag") if num else []
+            self._place = "thought" if is_edge else "answer"
+        return self._take(num, "tag" if is_edge else "gap")
 
     def _thought(self) -> list[Part]:
         found = self._held.find(self._end)

@@ -73,6 +73,7 @@ from inference.protocol.events.safety import (
     SafetyScore,
 )
 from inference.protocol.events.text import TextReleased, TextWithheld
+from inference.protocol.events.thinking import AnswerAsked, ThinkingEnded, ThinkingReleased
 from inference.protocol.events.token import ProcessorEffect, ProcessorName, TokenProposed, TokenSampled
 from inference.protocol.events.tool import ToolApprovalAsked, ToolApproved, ToolCalled, ToolDeclined, ToolFinished
 
@@ -80,6 +81,7 @@ __all__ = [
     "TERMINAL",
     "Absence",
     "AnyEvent",
+    "AnswerAsked",
     "AnyProbe",
     "AttachedFile",
     "AttachmentSelected",
@@ -145,6 +147,8 @@ __all__ = [
     "Surface",
     "TextReleased",
     "TextWithheld",
+    "ThinkingEnded",
+    "ThinkingReleased",
     "TokenProposed",
     "TokenSampled",
     "ToolApprovalAsked",
@@ -187,6 +191,9 @@ AnyEvent = (
     | TokenProposed
     | DraftVerified
     | GrammarMasked
+    | ThinkingReleased
+    | ThinkingEnded
+    | AnswerAsked
     | TextReleased
     | TextWithheld
     | ToolApprovalAsked
