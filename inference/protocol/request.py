@@ -229,6 +229,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The answer so far, where it continues another one (see events.GenerationForked)."""
     kept_text: str = ""
     """The text of it that is shown already."""
+    kept_thinking: str = ""
+    """The thinking before that text."""
     thinking: Thinking | None = None
     """The thinking with which the answer may begin; None: there is none."""
     is_stepped: bool = False

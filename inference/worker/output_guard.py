@@ -99,7 +99,8 @@ class OutputGuard:
     def resume(self, tokens: Sequence[TokenSampled], shown: str, num_withheld: int, thought: str = "") -> None:
         """Continue this answer after `tokens`, which an earlier attempt released. Call it after `keep`.
 
-        shown, thought: all text of answer and thinking that is shown. num_withheld: tokens whose text was withheld; with any, the answer is over.
+        shown, thought: all text of answer and thinking that is shown. num_withheld: tokens whose text was withheld;
+        with any, the answer is over.
         """
         pieces = [token.piece for token in tokens if token.id not in self._stop_ids]
         self._append("".join(map(self._detokenizer.add, pieces)))

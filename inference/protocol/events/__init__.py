@@ -80,8 +80,8 @@ from inference.protocol.events.tool import ToolApprovalAsked, ToolApproved, Tool
 __all__ = [
     "TERMINAL",
     "Absence",
-    "AnyEvent",
     "AnswerAsked",
+    "AnyEvent",
     "AnyProbe",
     "AttachedFile",
     "AttachmentSelected",

@@ -27,7 +27,9 @@ OPENING = SWITCHED.partition("{% if not enable_thinking")[0] + "<think>\n"
 ASKED = ChatMessage("user", "Why?")
 
 
-def prompt_end(metadata: Metadata, source: str, messages: list[ChatMessage], may_think: bool = True) -> tuple[str, bool]:
+def prompt_end(
+    metadata: Metadata, source: str, messages: list[ChatMessage], may_think: bool = True
+) -> tuple[str, bool]:
     """The end of the prompt, and whether thinking may follow."""
     own = replace(metadata, chat_template=source)
     tokenizer = Tokenizer(own)
