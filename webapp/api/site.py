@@ -191,7 +191,7 @@ def _model(row: RegisteredModel, names: dict[str, str], ready: set[str]) -> Mode
         default_params=entry.default_params,
         default_system_prompt=entry.default_system_prompt,
         num_params=entry.num_params,
-        thinks=found is not None and found.tokenizer.thinking is not None,
+        thinks=loaded is not None and loaded.tokenizer.thinking is not None,
         tokenizer_version=loaded.tokenizer.version if loaded else None,
     )
 
