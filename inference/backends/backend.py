@@ -38,6 +38,8 @@ class Job:
     """The constraint on the answer's form, for a back end that masks tokens itself."""
     output_ids: tuple[int, ...] = ()
     """Tokens of this answer that an earlier attempt sampled: output, of which none is sampled or billed again."""
+    is_answer_asked: bool = False
+    """True: its thinking, if it still thinks, ends with the next token."""
     outputs: SimpleQueue[StepOutput] = field(default_factory=SimpleQueue)
     is_first_out: threading.Event = field(default_factory=threading.Event)
     """Set by the reader once it has dealt with the first token."""
@@ -100,7 +102,7 @@ class Backend(Protocol):
         """End this attempt of a request soon, for a reason found outside the back end."""
 
     def take(self, request_id: str, command: StepCommand) -> None:
-        """Step mode: apply a person's command to an answer."""
+        """Apply a person's command to an answer: to end its thinking, or in step mode."""
 
     def stop(self, message: str) -> None:
         """End all requests with an error and stop."""

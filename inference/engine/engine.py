@@ -132,9 +132,14 @@ class Engine:
         return any(slot.sequence.is_awaiting_mask for slot in self._slots.values())
 
     def take(self, request_id: str, command: StepCommand) -> None:
-        """In step mode, take the proposed token or another. A command for a token that was taken before is void."""
+        """Let the model answer now; or, in step mode, take the proposed token or another.
+
+        A command for a token that was taken before is void.
+        """
         slot = self._slots.get(request_id)
-        if slot is not None and slot.sequence.request.is_stepped:
+        if slot is not None and command.ends_thinking:
+            slot.sampler.answer_now()
+        elif slot is not None and slot.sequence.request.is_stepped:
             num_before = len(slot.sequence.output_ids)
             stepping.take(slot, command, self._pieces)
             self._counters.num_decode_tokens += len(slot.sequence.output_ids) - num_before
@@ -155,7 +160,13 @@ class Engine:
         self._check(sequence)
         sequence.resume(output_ids)
         sampler = Sampler(
-            request.params, request.prompt_ids, request.num_candidates, grammar, self._summarise, self._pieces.piece
+            request.params,
+            request.prompt_ids,
+            request.num_candidates,
+            grammar,
+            self._summarise,
+            self._pieces.piece,
+            request.thinking,
         )
         self._scheduler.add(sequence)
         sampler.prepare(sequence.answer_ids)

@@ -183,6 +183,7 @@ def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceS
         processors=tuple(map(_rounded_effect, sample.processors)),
         step_us=facts.step_us,
         batch_size=facts.num_sequences,
+        chosen_by=sample.forced_by or "draw",
     )
     if sample.grammar_us is None:
         return [token]

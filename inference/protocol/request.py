@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from inference.protocol.safety_policy import Policy
+from inference.protocol.thinking import Thinking
 from inference.protocol.tool_calls import ToolCalls
 
 PROTOCOL_VERSION = 2
@@ -42,6 +43,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "min_p": (0, 1),
     "typical_p": (0, 1),
     "seed": (0, 2**53 - 1),
+    "thinking_tokens": (0, 1_000_000),
     "max_tokens": (0, 1_000_000),
 }
 """The least and the most of each number of SamplingParams; top_p and typical_p exclude 0, which would keep nothing."""
@@ -131,6 +133,8 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Keep the tokens whose surprise is nearest to the entropy, until they reach p (1 = off; arXiv 2202.00666)."""
     seed: int | None = None
     """Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance."""
+    thinking_tokens: int | None = None
+    """Most tokens that a model which thinks may think before its answer (0: it does not think; None: no such limit)."""
     max_tokens: int = 512
     """Most tokens of the answer. 0: the prompt is read into the prefix cache, and there is no answer."""
     stop: tuple[str, ...] = ()
@@ -225,6 +229,10 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The answer so far, where it continues another one (see events.GenerationForked)."""
     kept_text: str = ""
     """The text of it that is shown already."""
+    kept_thinking: str = ""
+    """The thinking before that text."""
+    thinking: Thinking | None = None
+    """The thinking with which the answer may begin; None: there is none."""
     is_stepped: bool = False
     """Step mode: each token is proposed, and taken by a StepCommand."""
     params: SamplingParams
@@ -245,7 +253,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class StepCommand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A person's command to an answer in step mode."""
+    """A person's command to an answer: to end its thinking, or in step mode."""
 
     generation: int = 0
     """The generation of the proposed token."""
@@ -255,6 +263,8 @@ class StepCommand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The candidate to take; None: the one drawn."""
     num_tokens: int | None = 1
     """Number of tokens to take from here on before the next is proposed. 0: stop running on. None: all."""
+    ends_thinking: bool = False
+    """True: the model's thinking ends with the next token. No token is taken by this command."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

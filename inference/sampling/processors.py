@@ -1,4 +1,5 @@
-"""The logits processors that change logits before candidates are sorted: grammar, banned tokens, bias, penalties, DRY.
+"""The logits processors that change logits before candidates are sorted: grammar, banned tokens, bias, penalties, DRY;
+and the one that leaves a forced token alone.
 
 A logit of minus infinity removes a token. Knows nothing of probabilities.
 """
@@ -16,6 +17,7 @@ from inference.protocol.failures import GrammarError
 from inference.protocol.request import SamplingParams
 from inference.sampling.dry import Dry, Piece
 from inference.sampling.errors import MaskPending, SamplingFailed
+from inference.sampling.thinking import ThinkingControl
 
 Row = NDArray[np.float32]
 
@@ -55,12 +57,16 @@ class LogitsProcessor(Protocol):
 
 
 def build_processors(
-    params: SamplingParams, prompt: Sequence[int], piece: Piece, grammar: Grammar | None = None
+    params: SamplingParams,
+    prompt: Sequence[int],
+    piece: Piece,
+    grammar: Grammar | None = None,
+    thinking: ThinkingControl | None = None,
 ) -> list[LogitsProcessor]:
     """Return the enabled processors in their order of application."""
     processors: list[LogitsProcessor] = []
     if grammar is not None:
-        processors.append(GrammarMask(grammar))
+        processors.append(GrammarMask(grammar, thinking))
     if params.banned_token_ids:
         processors.append(BannedTokens(params.banned_token_ids))
     if params.logit_bias:
@@ -75,14 +81,16 @@ def build_processors(
 class GrammarMask:
     """Removes what the grammar does not allow; after its end only end-of-turn tokens are left.
 
-    The grammar makes its mask elsewhere. A step waits for a mask, but after a late one not for the next masks.
+    The grammar makes its mask elsewhere. A step waits for a mask, but after a late one not for the next masks. Thinking
+    before the answer is free.
     """
 
     name: ProcessorName = "grammar"
     is_mask = True
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, thinking: ThinkingControl | None = None) -> None:
         self._grammar = grammar
+        self._thinking = thinking
         self._num_accepted = 0
         self._num_in_time = _NUM_IN_TIME
 
@@ -93,9 +101,17 @@ class GrammarMask:
 
     def prepare(self, output: Sequence[int]) -> None:
         """Begin the mask after `output`."""
+        if not self.applies(output):
+            return
+        if self._thinking is not None:
+            self._num_accepted = max(self._num_accepted, self._thinking.num_before_answer)
         if tokens := output[self._num_accepted :]:
             self._num_accepted = len(output)
             self._grammar.accept(tokens)
+
+    def applies(self, output: Sequence[int]) -> bool:
+        """Return whether the token after `output` belongs to the answer."""
+        return self._thinking is None or self._thinking.is_answering(output)
 
     def is_ready(self) -> bool:
         """Return whether the mask is there, or there will be none."""
@@ -133,6 +149,21 @@ class BannedTokens:
 
     def process(self, logits: Row, output: Sequence[int]) -> None:
         logits[self._ids] = -np.inf
+
+
+class OnlyToken:
+    """Leaves one token: the tag that ends or begins the thinking."""
+
+    name: ProcessorName = "thinking"
+    is_mask = True
+
+    def __init__(self, token: int) -> None:
+        self._token = token
+
+    def process(self, logits: Row, output: Sequence[int]) -> None:
+        logit = logits[self._token]
+        logits[:] = -np.inf
+        logits[self._token] = logit
 
 
 class LogitBias:

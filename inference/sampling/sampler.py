@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from inference.protocol.events import ProcessorEffect
 from inference.protocol.request import SamplingParams
+from inference.protocol.thinking import Thinking
 from inference.sampling import vocabulary
 from inference.sampling.candidates import BeyondSorted, Candidates, Choice
 from inference.sampling.draw import uniform
 from inference.sampling.dry import Piece
 from inference.sampling.errors import NonFiniteLogits, SamplingFailed
-from inference.sampling.processors import Grammar, GrammarMask, build_processors
+from inference.sampling.processors import Grammar, GrammarMask, LogitsProcessor, OnlyToken, build_processors
+from inference.sampling.thinking import Cause, Forced, ThinkingControl
 from inference.sampling.vocabulary import Summarise, Summary
 
 NUM_SORTED = 128
@@ -56,6 +58,8 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     processors: tuple[ProcessorEffect, ...]
     grammar_us: int | None
     """Duration of the grammar's mask; None without a grammar."""
+    forced_by: Cause | None = None
+    """The token belongs to the tag by which the model's thinking was ended; None: it does not."""
 
 
 class Sampler:
@@ -69,11 +73,13 @@ class Sampler:
         grammar: Grammar | None = None,
         summarise: Summarise = vocabulary.summarise,
         piece: Piece = _no_piece,
+        thinking: Thinking | None = None,
     ) -> None:
-        """piece: returns a token's bytes, in which DRY's breakers are found."""
+        """piece: returns a token's bytes, in which DRY's breakers are found. thinking: may come before the answer."""
         self._params = params
         self._num_candidates = num_candidates
-        self._processors = build_processors(params, prompt, piece, grammar)
+        self._thinking = _control(thinking, params, piece, must_think=grammar is not None)
+        self._processors = build_processors(params, prompt, piece, grammar, self._thinking)
         self._grammar = next((each for each in self._processors if isinstance(each, GrammarMask)), None)
         self._summarise = summarise
         self._is_greedy = params.temperature < MIN_TEMPERATURE
@@ -90,13 +96,29 @@ class Sampler:
         raw = summary or self._summarise_row(logits, self.summary_temperature, NUM_SORTED)
         if not raw.is_finite:
             raise NonFiniteLogits("the model returned NaN or infinite logits")
-        rows = self._process(logits, output)
-        ordered = self._summarise_row(rows[-1], self._temperature, NUM_SORTED) if self._processors else raw
+        forced = self._thinking.forced(output) if self._thinking else None
+        processors = self._processors_for(output, forced)
+        rows = _process(processors, logits, output)
+        is_raw = not processors and self.summary_temperature == self._temperature
+        ordered = raw if is_raw else self._summarise_row(rows[-1], self._temperature, NUM_SORTED)
         if not ordered.num_candidates:
             raise SamplingFailed("no token is left: allow more, or ban fewer tokens")
         u = None if self._is_greedy else uniform(self._params.seed or 0, len(output))
         ordered, choice, cuts = self._choose(rows[-1], ordered, u)
-        return self._record(rows, raw, ordered, choice, cuts, u)
+        sample = self._record(processors, rows, raw, ordered, choice, cuts, u)
+        return sample if forced is None else msgspec.structs.replace(sample, forced_by=forced.by)
+
+    def answer_now(self) -> None:
+        """End the model's thinking, if it thinks."""
+        if self._thinking:
+            self._thinking.answer_now()
+
+    def _processors_for(self, output: Sequence[int], forced: Forced | None) -> list[LogitsProcessor]:
+        if forced is not None:
+            return [OnlyToken(forced.id)]
+        if self._grammar is None or self._grammar.applies(output):
+            return self._processors
+        return [each for each in self._processors if each is not self._grammar]
 
     def prepare(self, output: Sequence[int]) -> None:
         """Begin what the token after `output` needs, beside the computation of its logits."""
@@ -115,15 +137,6 @@ class Sampler:
     def _summarise_row(self, row: Row, temperature: float, num_sorted: int) -> Summary:
         return self._summarise(row[None], (temperature,), num_sorted)[0]
 
-    def _process(self, logits: Row, output: Sequence[int]) -> list[Row]:
-        """Return the original logits, then those after each processor."""
-        rows = [logits]
-        for processor in self._processors:
-            row = rows[-1].copy()
-            processor.process(row, output)
-            rows.append(row)
-        return rows
-
     def _choose(self, row: Row, ordered: Summary, u: float | None) -> tuple[Summary, Choice, list[ProcessorEffect]]:
         """Return a summary that reaches far enough, the choice, and the effects among candidates."""
         if u is None:
@@ -138,6 +151,7 @@ class Sampler:
 
     def _record(
         self,
+        processors: Sequence[LogitsProcessor],
         rows: list[Row],
         raw: Summary,
         ordered: Summary,
@@ -150,8 +164,8 @@ class Sampler:
         if choice.index >= self._num_candidates:
             ids = np.append(ids, ordered.ids[choice.index])
         effects = cuts
-        if self._processors:
-            changes = self._changes(rows, raw, ordered, ids)
+        if processors:
+            changes = self._changes(processors, rows, raw, ordered, ids)
             effects = changes + cuts
             masked = [token for effect in changes for token in effect.masked]
             ids = np.append(ids, np.array(masked, np.int32))
@@ -167,16 +181,21 @@ class Sampler:
             candidate_ids=tuple(ids.tolist()),
             candidate_logits=_rounded(logits[ids]),
             processors=tuple(effects),
-            grammar_us=self._grammar.duration_us if self._grammar else None,
+            grammar_us=self._grammar.duration_us if self._grammar and self._grammar in processors else None,
         )
 
     def _changes(
-        self, rows: list[Row], raw: Summary, ordered: Summary, ids: NDArray[np.int32]
+        self,
+        processors: Sequence[LogitsProcessor],
+        rows: list[Row],
+        raw: Summary,
+        ordered: Summary,
+        ids: NDArray[np.int32],
     ) -> list[ProcessorEffect]:
         """Return each processor's effect."""
         effects: list[ProcessorEffect] = []
         first, log_normalizer, num_left = raw.ids[: self._num_candidates], raw.log_normalizer, len(rows[0])
-        for processor, before, after in zip(self._processors, rows[:-1], rows[1:], strict=True):
+        for processor, before, after in zip(processors, rows[:-1], rows[1:], strict=True):
             previous = log_normalizer
             log_normalizer = ordered.log_normalizer if after is rows[-1] else vocabulary.log_sum_exp(after)
             if processor.is_mask:
@@ -192,6 +211,26 @@ class Sampler:
             )
             effects.append(effect)
         return effects
+
+
+def _control(
+    thinking: Thinking | None, params: SamplingParams, piece: Piece, must_think: bool
+) -> ThinkingControl | None:
+    """must_think: a grammar could not tell the tag that begins the thinking from the answer."""
+    if thinking is None:
+        return None
+    budget = params.thinking_tokens
+    return ThinkingControl(thinking, budget, piece, must_think=must_think and budget != 0)
+
+
+def _process(processors: Sequence[LogitsProcessor], logits: Row, output: Sequence[int]) -> list[Row]:
+    """Return the original logits, then those after each processor."""
+    rows = [logits]
+    for processor in processors:
+        row = rows[-1].copy()
+        processor.process(row, output)
+        rows.append(row)
+    return rows
 
 
 def _rank(logits: Row, raw: Summary, chosen: int) -> int:

@@ -12,9 +12,10 @@ import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import groupby, takewhile
 
+from inference.protocol.thinking import Thinking, ThinkingTags
 from inference.tokenization.gguf_metadata import Metadata
 from inference.tokenization.template_process import MessagesRefused, TemplateError, TemplateProcess
 from inference.tokenization.tokenizer import Tokenizer
@@ -54,6 +55,8 @@ class Prompt:
     lossy_bytes: int
     encoding_us: int
     """Time spent in the tokenizer, as part of the rendering."""
+    thinking: Thinking | None = None
+    """The thinking with which the answer may begin; None: there is none."""
 
 
 @dataclass(frozen=True)
@@ -97,26 +100,55 @@ class ChatTemplate:
         names = sorted(tokenizer.special_ids, key=len, reverse=True)
         self._special = re.compile("(" + "|".join(re.escape(name) for name in names) + ")")
 
-    def render(self, messages: Sequence[ChatMessage]) -> Prompt:
+    def render(self, messages: Sequence[ChatMessage], may_think: bool = True) -> Prompt:
         """Return the prompt for the next assistant message. Raises TemplateError, ValueError (lone surrogates).
 
-        A last message of the assistant is the beginning of that next message: the model goes on after it.
+        A last message of the assistant is the beginning of that next message: the model goes on after it, and does
+        not think. may_think: False asks the template for an answer without thinking, which not every template heeds.
         """
-        return self._encode(self._stretches(messages))
+        parts = list(self._stretches(messages, may_think))
+        return replace(self._encode(parts), thinking=self._thinking(parts))
 
-    def num_tokens(self, messages: Sequence[ChatMessage]) -> int:
+    def num_tokens(self, messages: Sequence[ChatMessage], may_think: bool = True) -> int:
         """Return the length of that prompt. Other threads go on meanwhile, however long it is. Raises the same."""
-        stretches = groupby(self._stretches(messages), key=lambda part: part.is_special)
+        stretches = groupby(self._stretches(messages, may_think), key=lambda part: part.is_special)
         return sum(
             len(list(parts)) if is_special else self._tokenizer.num_tokens("".join(part.text for part in parts))
             for is_special, parts in stretches
         )
 
-    def _stretches(self, messages: Sequence[ChatMessage]) -> Iterator[_Part]:
+    def _thinking(self, parts: Sequence[_Part]) -> Thinking | None:
+        """The thinking that may follow these parts: none after an answer's beginning or the tag at its end."""
+        tags = self._tokenizer.thinking
+        if tags is None or (parts and parts[-1].message is not None):
+            return None
+        written = _last_written(parts)
+        if written.rstrip().endswith(tags.end):
+            return None
+        return Thinking(
+            begin=tags.begin,
+            end=tags.end,
+            begin_ids=tags.begin_ids,
+            end_ids=tags.end_ids,
+            is_open=_is_open(tags, written),
+        )
+
+    def _stretches(self, messages: Sequence[ChatMessage], may_think: bool) -> Iterator[_Part]:
         """The parts of the prompt, with each control token as a part of its own."""
         first = _first_of_beginning(messages)
-        yield from self._split_special(self._with_own_system(self._parts(messages[:first]), messages[:first]))
+        may_think = may_think and first == len(messages)
+        rendered = self._parts(messages[:first], may_think)
+        beginning = list(self._split_special(self._with_own_system(rendered, messages[:first])))
+        yield from beginning
+        if first < len(messages):
+            yield from self._closed(beginning)
         yield from (_Part(messages[at].content, at) for at in range(first, len(messages)))
+
+    def _closed(self, parts: Sequence[_Part]) -> Iterator[_Part]:
+        """The end of a thinking that the template began before an answer's beginning."""
+        tags = self._tokenizer.thinking
+        if tags is not None and _is_open(tags, _last_written(parts)):
+            yield from self._split_special([_Part(f"{tags.end}\n\n", None)])
 
     def _split_special(self, parts: Sequence[_Part]) -> Iterator[_Part]:
         """Only the template's own text has control tokens."""
@@ -143,14 +175,14 @@ class ChatTemplate:
     def _system_frame(self, first: ChatMessage) -> _Frame | None:
         """Return the frame; None: the template takes no system message, or writes it into another one."""
         try:
-            parts = self._parts([ChatMessage("system", "-"), first])
+            parts = self._parts([ChatMessage("system", "-"), first], may_think=True)
         except TemplateError:
             return None
         if [part.message for part in parts[:4]] != [None, 0, None, 1]:
             return None
         return _Frame(parts[0].text, parts[2].text)
 
-    def _parts(self, messages: Sequence[ChatMessage]) -> list[_Part]:
+    def _parts(self, messages: Sequence[ChatMessage], may_think: bool) -> list[_Part]:
         """Render the messages and split the text by origin. Raises TemplateError."""
         nonce = secrets.token_hex(8)
         marked: list[dict[str, str]] = []
@@ -158,8 +190,10 @@ class ChatTemplate:
             if not message.is_continued or not marked:
                 marked.append({"role": message.role, "content": ""})
             marked[-1]["content"] += f"\ue000{nonce}:{index}\ue000"
+        switch = {} if self._tokenizer.thinking is None else {"enable_thinking": may_think}
         rendered = self._template.render(
             {
+                **switch,
                 "messages": marked,
                 "add_generation_prompt": True,
                 "bos_token": self._tokenizer.bos_text,
@@ -248,6 +282,16 @@ class _PromptBuilder:
             self._owned[-1] = PromptSegment(None, last.start, segment.end, joined, last.is_system)
         else:
             self._owned.append(segment)
+
+
+def _last_written(parts: Sequence[_Part]) -> str:
+    """The template's own text at the end of the parts."""
+    own = takewhile(lambda part: part.message is None, reversed(parts))
+    return "".join(reversed([part.text for part in own]))
+
+
+def _is_open(tags: ThinkingTags, written: str) -> bool:
+    return written.rstrip().endswith(tags.begin)
 
 
 def _first_of_beginning(messages: Sequence[ChatMessage]) -> int:

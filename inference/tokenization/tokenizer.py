@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError
+from inference.tokenization.thinking_tags import find_tags
 from inference.tokenization.vocabularies import CONTROL, build_encoder, build_pieces
 
 _END_OF_TURN = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "</s>"}
@@ -34,7 +35,10 @@ class Tokenizer:
         self.special_ids = {metadata.tokens[i]: i for i in self._special}
         self._encoder = build_encoder(metadata)
         self._pieces = build_pieces(metadata)
-        self._visible = [b"" if i in self._special else piece for i, piece in enumerate(self._pieces)]
+        self.thinking = find_tags(metadata, lambda text: self._encoder.encode(text, add_special_tokens=False).ids)
+        """The tags between which the model thinks; None: it does not think."""
+        hidden = self._special - self._tag_ids
+        self._visible = [b"" if i in hidden else piece for i, piece in enumerate(self._pieces)]
         self.longest_piece = max(map(len, self._visible))
         """Bytes of the longest token: a text has no fewer tokens than its bytes divided by this."""
         ends = {i for name, i in self.special_ids.items() if name in _END_OF_TURN}
@@ -42,6 +46,12 @@ class Tokenizer:
         self.eos_text = metadata.tokens[metadata.eos_id]
         self.begins_with_bos = metadata.begins_with_bos
         self.bos_text = metadata.tokens[metadata.bos_id] if metadata.bos_id >= 0 else ""
+
+    @property
+    def _tag_ids(self) -> frozenset[int]:
+        """Control tokens that are text, as the tags of the thinking are read from an answer's text."""
+        tags = self.thinking
+        return frozenset() if tags is None else frozenset((*tags.begin_ids, *tags.end_ids))
 
     @cached_property
     def version(self) -> str:
@@ -78,7 +88,7 @@ class Tokenizer:
         return len(text.encode()) - sum(len(self._pieces[token]) for token in self.encode(text))
 
     def piece(self, token: int) -> bytes:
-        """Return the token's bytes; empty for control tokens, and for ids that only pad a model's vocabulary."""
+        """Return the token's bytes; empty for control tokens, except tags of thinking, and for ids that only pad."""
         return self._visible[token] if token < len(self._visible) else b""
 
     def label(self, token: int) -> bytes:

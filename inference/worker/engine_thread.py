@@ -120,7 +120,7 @@ class EngineThread(threading.Thread):
             self.engine.finish(request.request_id, reason)
 
     def take(self, request_id: str, command: StepCommand) -> None:
-        """Step mode: apply a person's command to an answer. Any thread may call this."""
+        """Apply a person's command to an answer. Any thread may call this."""
         self._inbox.put(lambda: self.engine.take(request_id, command))
 
     def stop(self, message: str) -> None:
@@ -163,6 +163,8 @@ class EngineThread(threading.Thread):
             return
         try:
             self.engine.submit(job.request, job.stop_ids, job.clock, job.grammar, job.output_ids)
+            if job.is_answer_asked:
+                self.engine.take(job.request.request_id, StepCommand(position=0, ends_thinking=True))
         except PromptTooLong as error:
             self._refuse(job, "prompt_too_long", str(error))
         except EngineOverloaded as error:

@@ -107,7 +107,8 @@ class Generation:
         self._journal = Journal(services.log, request.request_id, request.attempt, request.log_seq, claim)
         self._resumed = resumption_of(self._journal.read(), request.generation) if request.is_resumed else None
         output_ids = known_ids(self._resumed.tokens, services.tokenizer.encode) if self._resumed else ()
-        self._job = Job(request, stop_ids, clock, services.grammars.compile(params), output_ids)
+        is_asked = self._resumed is not None and self._resumed.is_answer_asked
+        self._job = Job(request, stop_ids, clock, services.grammars.compile(params), output_ids, is_asked)
         self._guard = OutputGuard(
             services.guard if request.policy is None else services.guard.under(request.policy),
             clock,
@@ -116,17 +117,21 @@ class Generation:
             params.stop_token_ids,
             request.principal,
             _repetition(request) if params.stop_on_repetition else None,
+            request.thinking,
         )
-        self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
+        self._guard.keep(
+            [services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text, request.kept_thinking
+        )
         if self._resumed:
-            shown = request.kept_text + self._resumed.text
-            self._guard.resume(self._resumed.tokens, shown, self._resumed.num_withheld)
+            shown, thought = request.kept_text + self._resumed.text, request.kept_thinking + self._resumed.thought
+            self._guard.resume(self._resumed.tokens, shown, self._resumed.num_withheld, thought)
         self._is_started = False
         self._is_waiting = True
         """True in the engine's queue: before the start, and again after a preemption."""
         self._is_preempted = False
         self._last_pulse = 0
         self._reported_at = clock.at()
+        self._thinking_looked_at = clock.at()
         self._num_commands = 0
         self._last_command: StepCommand | None = None
         self._awaits_proposal = request.is_resumed
@@ -196,6 +201,7 @@ class Generation:
                 output = self._next()
                 self._forward(output)
                 self._apply_step_commands()
+                self._end_thinking()
                 if self._guard.num_tokens:
                     self._job.is_first_out.set()
                 if output.finish_reason is not None:
@@ -216,6 +222,18 @@ class Generation:
                     message = "The engine's thread has ended or hangs. Send the message again."
                     return StepOutput(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
                 self._report_waiting()
+
+    def _end_thinking(self) -> None:
+        """End the thinking once the user wants the answer. The log's commands are read a few times a second."""
+        now = self._clock.at()
+        is_due = now - self._thinking_looked_at > _COMMANDS_S * 1e6
+        if self._request.is_stepped or not self._guard.is_thinking or not is_due:
+            return
+        self._thinking_looked_at = now
+        request_id, generation = self._request.request_id, self._request.generation
+        for command in self._services.log.commands(request_id, 0):
+            if command.ends_thinking and command.generation == generation:
+                self._services.backend.take(request_id, command)
 
     def _apply_step_commands(self) -> None:
         """Step mode: forward the person's commands; abort after 10 minutes without a choice."""
@@ -252,7 +270,8 @@ class Generation:
         commands = self._services.log.commands(self._request.request_id, 0)
         self._num_commands = sum((each.generation, each.position) < (generation, position) for each in commands)
         self._last_command = commands[self._num_commands - 1] if self._num_commands else None
-        num_tokens = permitted([each for each in commands if each.generation == generation], position)
+        own = [each for each in commands if each.generation == generation and not each.ends_thinking]
+        num_tokens = permitted(own, position)
         if num_tokens != 0:
             command = StepCommand(position=position, num_tokens=num_tokens)
             self._services.backend.take(self._request.request_id, command)

@@ -20,19 +20,21 @@ from inference.protocol.events import (
     SafetyChecked,
     TextReleased,
     TextWithheld,
+    ThinkingReleased,
     TokenProposed,
     TokenSampled,
 )
 from inference.protocol.safety_policy import Release
+from inference.protocol.thinking import Part, Thinking
 from inference.safety import Guard
 from inference.safety.findings import Finding
 from inference.safety.guard import Scan
-from inference.safety.rewriting import rewrite
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
 from inference.worker.held_text import Held, num_before, shifted, without_found
 from inference.worker.refusal_watch import RefusalWatch
 from inference.worker.repetition import Repetition
+from inference.worker.thought_text import ThinkingFigures, ThoughtText, rewritten_parts
 
 _SENTENCE_END = re.compile(r"[.!?\n]\s*")
 _ENDS_SENTENCE = re.compile(_SENTENCE_END.pattern + "$")
@@ -52,8 +54,12 @@ class OutputGuard:
         stop_ids: Container[int] = (),
         principal: str | None = None,
         repetition: Repetition | None = None,
+        thinking: Thinking | None = None,
     ) -> None:
-        """repetition: a detector that has read the tokens taken over; None: the answer may repeat itself."""
+        """repetition: a detector that has read the tokens taken over; None: the answer may repeat itself.
+
+        thinking: may come before the answer.
+        """
         self._guard = guard
         self._clock = clock
         self._stop = stop
@@ -69,13 +75,18 @@ class OutputGuard:
         """Text behind the stop text: not of the answer, but in its last token."""
         self._context = ""
         """The end of the released text."""
+        self._thoughts = ThoughtText(thinking)
+        self._figures = ThinkingFigures()
         self._is_stepped = False
         self._refusal = RefusalWatch(clock, is_guarded)
         self._num_released_chars = 0
+        """Of the thinking, or of the answer once that has begun."""
         self._sentence = ""
         """The released part of the sentence that the next text belongs to."""
         self._num_released_tokens = 0
         self._num_kept_tokens = 0
+        self._taken_over = (0, 0)
+        """Characters of the thinking and of the answer that were shown before."""
         self.num_tokens = 0
         """Tokens generated that belong to the answer: released, buffered or withheld."""
         self.is_stopped = False
@@ -85,19 +96,16 @@ class OutputGuard:
         self.is_blocked = False
         """Text was withheld: the answer must end."""
 
-    def resume(self, tokens: Sequence[TokenSampled], shown: str, num_withheld: int) -> None:
+    def resume(self, tokens: Sequence[TokenSampled], shown: str, num_withheld: int, thought: str = "") -> None:
         """Continue this answer after `tokens`, which an earlier attempt released. Call it after `keep`.
 
-        shown: all text that is shown. num_withheld: tokens whose text was withheld; with any, the answer is over.
+        shown, thought: all text of answer and thinking that is shown. num_withheld: tokens whose text was withheld;
+        with any, the answer is over.
         """
         pieces = [token.piece for token in tokens if token.id not in self._stop_ids]
-        self._pending += "".join(map(self._detokenizer.add, pieces))
-        num_new_chars = len(shown) - self._num_released_chars
-        self._begin_sentence(self._pending[:num_new_chars])
-        self._context = shown[-_CONTEXT_CHARS:]
-        self._refusal.resume(shown)
-        self._pending = self._pending[num_new_chars:]
-        self._num_released_chars = len(shown)
+        self._append("".join(map(self._detokenizer.add, pieces)))
+        self._take_over(shown, thought)
+        self._figures.resume(tokens, is_over=self._thoughts.answer_start is not None)
         self._num_released_tokens = len(tokens)
         self.num_tokens = len(tokens) + num_withheld
         self.is_blocked = num_withheld > 0
@@ -106,17 +114,32 @@ class OutputGuard:
             self.is_repeating = self._repetition is not None and self._repetition.add(number)
         self._cut_at_stop()
 
-    def keep(self, pieces: Sequence[bytes], shown: str) -> None:
+    def keep(self, pieces: Sequence[bytes], shown: str, thought: str = "") -> None:
         """Continue an answer taken over from elsewhere, of which the text `shown` was checked and is shown.
+
+        thought: the thinking before it, checked and shown too.
 
         An end that may still become a stop text, and an unfinished character, wait for the tokens that follow.
         """
         self._num_kept_tokens = len(pieces)
-        self._pending = "".join(map(self._detokenizer.add, pieces))[len(shown) :]
-        self._begin_sentence(shown)
-        self._context = shown[-_CONTEXT_CHARS:]
+        self._append("".join(map(self._detokenizer.add, pieces)))
+        self._take_over(shown, thought)
+
+    def _append(self, text: str) -> None:
+        self._pending += text
+        self._thoughts.add(text)
+
+    def _take_over(self, shown: str, thought: str) -> None:
+        """Go on after text that is shown already."""
+        before, self._taken_over = self._taken_over, (len(thought), len(shown))
+        num_chars = self._thoughts.num_shown(len(thought) - before[0], len(shown) - before[1])
+        taken, self._pending = self._pending[:num_chars], self._pending[num_chars:]
+        self._thoughts.take(taken)
+        is_answer = self._thoughts.answer_start is not None
+        self._begin_sentence(taken[-len(shown) :] if is_answer else taken)
+        self._context = (shown if is_answer else thought)[-_CONTEXT_CHARS:]
         self._refusal.resume(shown)
-        self._num_released_chars = len(shown)
+        self._num_released_chars = len(shown if is_answer else thought)
 
     def add(self, token: TokenSampled) -> None:
         """Buffer one more token."""
@@ -125,7 +148,7 @@ class OutputGuard:
         self.num_tokens += 1
         start = len(self._pending)
         if token.id not in self._stop_ids:
-            self._pending += self._detokenizer.add(token.piece)
+            self._append(self._detokenizer.add(token.piece))
         self._buffered.append(Held(token, start, len(self._pending) + (not self._detokenizer.is_whole)))
         self._cut_at_stop()
         self.is_repeating = self._repetition is not None and self._repetition.add(token.id)
@@ -141,11 +164,18 @@ class OutputGuard:
             self._notes.append(event)
 
     def _cut_at_stop(self) -> None:
-        found = [index for text in self._stop if (index := self._pending.find(text)) >= 0]
-        if found:
+        if found := self._stop_places():
             self._after_stop = self._pending[min(found) :]
             self._pending = self._pending[: min(found)]
+            self._thoughts.cut(min(found))
             self.is_stopped = True
+
+    def _stop_places(self) -> list[int]:
+        """The places of stop texts. No thinking is stopped by one."""
+        start = self._thoughts.answer_start
+        if start is None:
+            return []
+        return [index for text in self._stop if (index := self._pending.find(text, start)) >= 0]
 
     @property
     def is_due(self) -> bool:
@@ -158,23 +188,34 @@ class OutputGuard:
         num = self._num_ready(self._scan())
         enough = release.every_tokens if self._num_released_tokens else release.first_tokens
         text = self._text_of(num)
-        return num > 0 and (num >= enough or bool(_ENDS_SENTENCE.search(text)))
+        return num > 0 and (num >= enough or self._thoughts.thinking_end > 0 or bool(_ENDS_SENTENCE.search(text)))
 
     @property
     def _num_waiting_chars(self) -> int:
-        """Return the length of the pending text's end that may become a stop text."""
-        return num_waiting_chars(self._pending, self._stop)
+        """Return the length of the pending text's end that may become a stop text, or a tag of thinking."""
+        start = self._thoughts.answer_start
+        return self._thoughts.num_undecided if start is None else num_waiting_chars(self._pending[start:], self._stop)
+
+    @property
+    def is_thinking(self) -> bool:
+        """True: the last tokens belong to the thinking."""
+        return self._thoughts.is_thinking and not self.is_over
 
     def flush(self) -> list[AnyEvent]:
         """Return the events to append at the end: everything still buffered, checked."""
         if not (self.is_stopped or self.is_blocked):
-            self._pending += self._detokenizer.flush()
-        return self._release(0, is_last=True) if self._buffered else self._left_over()
+            self._append(self._detokenizer.flush())
+        events: list[AnyEvent] = []
+        while self._buffered and not self.is_blocked:
+            events += self._release(0, is_last=True)
+        return [*events, *self._left_over(), *self._figures.end(self._clock.at(), is_cut=True)]
 
     def propose(self, proposed: TokenProposed) -> list[AnyEvent]:
         """Step mode: return all buffered events, and the proposed token unless its text would be withheld."""
         self._is_stepped = True
-        events = self._release(0 if self.is_stopped else self._num_waiting_chars) if self._buffered else []
+        events: list[AnyEvent] = []
+        while self._buffered and not self.is_blocked:
+            events += self._release(0 if self.is_stopped else self._num_waiting_chars)
         if self.is_over:
             return events
         text = self._pending + proposed.token.piece.decode(errors="ignore")
@@ -189,8 +230,11 @@ class OutputGuard:
         return self._release(0) if self._buffered else self._left_over()
 
     def _release(self, num_waiting_chars: int, is_last: bool = False) -> list[AnyEvent]:
+        if is_last or self.is_over:
+            self._thoughts.end()
         scan = self._scan()
         num = len(self._buffered) if is_last or self.is_over or self._is_stepped else self._num_ready(scan)
+        num = min(num, self._num_thinking() or num)
         ready, held = self._buffered[:num], self._buffered[num:]
         if not ready:
             return self._left_over() if is_last else []
@@ -201,7 +245,7 @@ class OutputGuard:
         self._buffered = held
         if self.is_blocked:
             return checks
-        end = len(text) - num_waiting_chars
+        end = len(text) - (0 if held else num_waiting_chars)
         self._pending = self._pending[end:]
         self._buffered = [shifted(each, end) for each in held]
         return self._passed(ready, text[:end], checks, found)
@@ -241,6 +285,11 @@ class OutputGuard:
         ]
         return min((each for each in starts if each < num), default=None)
 
+    def _num_thinking(self) -> int:
+        """Return the number of buffered tokens of a thinking that is over: they are released before the answer's."""
+        end = self._thoughts.thinking_end
+        return sum(each.start < end for each in self._buffered)
+
     def _text_of(self, num: int) -> str:
         """Return the pending text of so many buffered tokens."""
         return self._pending if num == len(self._buffered) else self._pending[: self._buffered[num].start]
@@ -250,7 +299,8 @@ class OutputGuard:
         if self.is_blocked or not self._pending:
             return []
         text, self._pending = self._pending, ""
-        return [TextReleased(at=self._clock.at(), text=text, num_tokens=self._num_released_tokens)]
+        self._thoughts.end()
+        return self._released(self._thoughts.take(text))
 
     def _checks(self, text: str, scan: Scan, tokens: Sequence[TokenSampled]) -> list[AnyEvent]:
         """Check the open sentence with these tokens' text; returns the check, and a withheld event if it blocks."""
@@ -286,15 +336,38 @@ class OutputGuard:
         categories = self._guard.rewrites("output") if found else frozenset()
         replaced = [each for each in found if each.category in categories]
         tokens = without_found(ready, text + self._after_stop, replaced)
-        shown = rewrite(text, [each for each in replaced if each.start < len(text)], categories).text
-        self._begin_sentence(shown)
-        self._context = (self._context + shown)[-_CONTEXT_CHARS:]
-        self._num_released_chars += len(shown)
+        parts = rewritten_parts(self._thoughts.take(text), replaced, categories)
         self._num_released_tokens += len(tokens)
-        released = TextReleased(at=self._clock.at(), text=shown, num_tokens=self._num_released_tokens)
+        if _has_thinking(parts):
+            self._figures.add(tokens)
         notes = self._take_notes({token.position for token in tokens if token.is_withheld})
         told = sorted([*notes, *tokens], key=lambda event: event.at)
-        return [*told, *checks, released, *self._refusal.add(shown)]
+        return [*told, *checks, *self._released(parts)]
+
+    def _released(self, parts: Sequence[Part]) -> list[AnyEvent]:
+        """Return the events of text that is shown from now on."""
+        thought, answer = ("".join(p.text for p in parts if p.kind == kind) for kind in ("thought", "answer"))
+        num, now, events = self._num_released_tokens, self._clock.at(), list[AnyEvent]()
+        if is_thinking := _has_thinking(parts):
+            self._note_shown(thought)
+            events.append(ThinkingReleased(at=now, text=thought, num_tokens=self._figures.num_tokens))
+            if self._thoughts.answer_start is not None:
+                events += self._figures.end(now)
+                self._begin_answer()
+        if answer or not is_thinking:
+            self._note_shown(answer)
+            events.append(TextReleased(at=now, text=answer, num_tokens=num))
+        return [*events, *self._refusal.add(answer)]
+
+    def _note_shown(self, text: str) -> None:
+        self._begin_sentence(text)
+        self._context = (self._context + text)[-_CONTEXT_CHARS:]
+        self._num_released_chars += len(text)
+
+    def _begin_answer(self) -> None:
+        """Count anew: the answer's text does not go on the thinking's."""
+        self._sentence = self._context = ""
+        self._num_released_chars = 0
 
     def _take_notes(self, withheld: Container[int]) -> list[AnyEvent]:
         """Return the notes of released tokens, without guesses that would tell of withheld ones, by their positions."""
@@ -320,6 +393,10 @@ class OutputGuard:
             for note in notes
         )
         return [note for note in cut if note is not None]
+
+
+def _has_thinking(parts: Sequence[Part]) -> bool:
+    return any(part.kind in ("thought", "tag") for part in parts)
 
 
 def _blocked(event: SafetyChecked) -> SafetyChecked:

@@ -9,11 +9,13 @@ from math import inf
 import msgspec
 
 from inference.protocol.events import (
+    AnswerAsked,
     CacheLookedUp,
     Frame,
     GenerationFinished,
     TextReleased,
     TextWithheld,
+    ThinkingReleased,
     TokenSampled,
     first,
 )
@@ -28,7 +30,11 @@ class Resumption:
     tokens: tuple[TokenSampled, ...]
     """Tokens that were released, in order. A frame holds tokens together with their text."""
     text: str
-    """Text that was released."""
+    """Text of the answer that was released."""
+    thought: str
+    """Text of the thinking that was released."""
+    is_answer_asked: bool
+    """True: the user wants the thinking to end."""
     lookup: CacheLookedUp | None
     """The first look-up of the prompt: the input is billed as it was found then."""
     num_withheld: int
@@ -55,6 +61,8 @@ def resumption_of(frames: Sequence[Frame], generation: int) -> Resumption:
     return Resumption(
         tokens=tuple(event for event in events if isinstance(event, TokenSampled)),
         text="".join(event.text for event in events if isinstance(event, TextReleased)),
+        thought="".join(event.text for event in events if isinstance(event, ThinkingReleased)),
+        is_answer_asked=any(isinstance(event, AnswerAsked) for event in events),
         lookup=first(events, CacheLookedUp),
         num_withheld=sum(event.num_tokens for event in events if isinstance(event, TextWithheld)),
         is_finished=any(isinstance(event, GenerationFinished) for event in events),

@@ -67,7 +67,7 @@ def events(frames: list[Frame]) -> list[AnyEvent]:
 
 
 def anthropic(frames: list[Frame]) -> bytes:
-    return msgspec.json.encode(MessageProjection("msg_a", "m", "toolu_a").feed(events(frames)))
+    return msgspec.json.encode(MessageProjection("msg_a", "m", "toolu_a", sign=str.upper).feed(events(frames)))
 
 
 SENT: dict[str, Callable[[list[Frame]], bytes]] = {

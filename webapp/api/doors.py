@@ -21,6 +21,7 @@ BEGINS_NOTHING: dict[str, tuple[str, ...]] = {
     "api/requests/delete": ("POST",),
     "api/requests/archive": ("POST",),
     "api/requests/<str:request_id>": ("PATCH", "DELETE"),
+    "api/requests/<str:request_id>/answer-now": ("POST",),
     "api/requests/<str:request_id>/cancel": ("POST",),
     "api/requests/<str:request_id>/observed": ("POST",),
     "api/requests/<str:request_id>/shares": ("POST",),

@@ -132,6 +132,8 @@ class Model(Result):
     """Empty: the model's own template decides."""
     num_params: int | None
     """Null: not known."""
+    thinks: bool
+    """The model may think before its answer, by its own chat template."""
     tokenizer_version: str | None
     """Models with the same one read the same token ids. Null: the model's files cannot be read."""
 
@@ -192,6 +194,7 @@ def _model(row: RegisteredModel, names: dict[str, str], ready: set[str]) -> Mode
         default_params=entry.default_params,
         default_system_prompt=entry.default_system_prompt,
         num_params=entry.num_params,
+        thinks=loaded is not None and loaded.tokenizer.thinking is not None,
         tokenizer_version=loaded.tokenizer.version if loaded else None,
     )
 

@@ -21,6 +21,8 @@ from inference.protocol.events import (
     RequestFinished,
     TextReleased,
     TextWithheld,
+    ThinkingEnded,
+    ThinkingReleased,
     TokenSampled,
 )
 from inference.protocol.request import FinishReason, KeptTTL, SamplingParams, Usage
@@ -57,6 +59,18 @@ class Text:
 
     text: str
     tokens: tuple[TokenSampled, ...] = ()
+
+
+@dataclass(frozen=True)
+class Thought:
+    """Text that the model thinks before its answer."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ThoughtOver:
+    """The thinking has ended."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +112,8 @@ class Ended:
     is_cancelled: bool
     is_cache_known: bool = True
     """False: a server elsewhere does not report its cached tokens."""
+    num_thinking_tokens: int = 0
+    """Tokens of the output that the model thought before its answer."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +127,9 @@ class Failed:
 BLOCKED = Ended("content_filter", None, is_window_full=False, has_calls=False, usage=Usage(), is_cancelled=False)
 """The end of an answer whose prompt was blocked. It costs nothing."""
 
-Step = Begun | CacheKnown | CacheWritten | Text | CallBegun | Arguments | Withheld | Ended | Failed
+Step = (
+    Begun | CacheKnown | CacheWritten | Thought | ThoughtOver | Text | CallBegun | Arguments | Withheld | Ended | Failed
+)
 
 
 class AnswerReader:
@@ -129,6 +147,7 @@ class AnswerReader:
         """Tokens of text that may be the beginning of a call."""
         self._num_shown_bytes = 0
         self._num_released = 0
+        self._num_thinking = 0
         self._is_cancelled = False
         self._is_cache_known = True
 
@@ -153,6 +172,12 @@ class AnswerReader:
             case TokenSampled():
                 self._pieces.append(event.piece)
                 self._waiting.append(event)
+            case ThinkingReleased(text=text, num_tokens=num):
+                self._take(num)
+                self._num_thinking = num
+                return [Thought(text)] if text else []
+            case ThinkingEnded():
+                return [ThoughtOver()]
             case TextReleased(text=text, num_tokens=num):
                 return self._released(text, num)
             case TextWithheld(replacement=replacement):
@@ -170,12 +195,17 @@ class AnswerReader:
 
     def _released(self, text: str, num_tokens: int) -> list[Step]:
         self._num_shown_bytes += len(text.encode())
-        num_new = max(0, num_tokens - self._num_released)
-        self._num_released = max(num_tokens, self._num_released)
-        tokens, self._waiting = tuple(self._waiting[:num_new]), self._waiting[num_new:]
+        tokens = self._take(num_tokens)
         if self._splitter is None:
             return [Text(text, tokens)]
         return self._split(self._splitter, text, tokens)
+
+    def _take(self, num_tokens: int) -> tuple[TokenSampled, ...]:
+        """Return the tokens that are released now. num_tokens: of all that are released."""
+        num_new = max(0, num_tokens - self._num_released)
+        self._num_released = max(num_tokens, self._num_released)
+        tokens, self._waiting = tuple(self._waiting[:num_new]), self._waiting[num_new:]
+        return tokens
 
     def _split(self, splitter: Splitter, text: str, tokens: tuple[TokenSampled, ...]) -> list[Step]:
         steps: list[Step] = []
@@ -206,9 +236,12 @@ class AnswerReader:
             usage=usage,
             is_cancelled=self._is_cancelled,
             is_cache_known=self._is_cache_known,
+            num_thinking_tokens=self._num_thinking,
         )
 
     def _stop_text(self) -> str | None:
         """The stop text at the place where the shown text ends."""
-        hidden = b"".join(self._pieces)[self._num_shown_bytes :].decode(errors="replace")
+        answer = b"".join(self._pieces[self._num_thinking :])
+        answer = answer.lstrip() if self._num_thinking else answer  # white space after the thinking is not shown
+        hidden = answer[self._num_shown_bytes :].decode(errors="replace")
         return next((text for text in self._params.stop if hidden.startswith(text)), None)

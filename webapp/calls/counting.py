@@ -52,11 +52,11 @@ def counting() -> Counting:
     return Counting()
 
 
-def count_prompt(call: Request, messages: Messages) -> int:
+def count_prompt(call: Request, messages: Messages, may_think: bool = True) -> int:
     """Return the number of tokens of the prompt. Counts against the requests a minute. call: is not saved.
 
     Raises ApiError, CannotPrepare, Refused, RedisError, UnknownModel.
     """
     call.model = chosen(call.model)
     with counting().room(call.user_id, sum(len(each.content) for each in messages)), admitted_question(call):
-        return num_prompt_tokens(call.model, messages)
+        return num_prompt_tokens(call.model, messages, may_think)

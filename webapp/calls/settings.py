@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from inference.protocol.request import SamplingParams
-from webapp.registry.offered import chosen, find
+from webapp.registry.offered import chosen, find, is_offered
 from webapp.requests import services
 from webapp.requests.params import checked_params
 
@@ -30,6 +30,13 @@ def settings_of(
     checked_params(params, model, may_be_empty)
     first = secrets.randbelow(_NUM_SEEDS) if params.seed is None else params.seed
     return tuple(msgspec.structs.replace(params, seed=(first + number) % _NUM_SEEDS) for number in range(num_answers))
+
+
+def thinks(model: str) -> bool:
+    """Return whether the model may think before its answer."""
+    row = find(model) if is_offered(model) else None
+    found = None if row is None else services.loaded_or_none(row.pk)
+    return found is not None and found.tokenizer.thinking is not None
 
 
 def _window(model: str) -> int:

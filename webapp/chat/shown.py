@@ -24,6 +24,16 @@ class ToolCall(Result):
     is_error: bool
 
 
+class Thinking(Result):
+    """What the model thought before its answer. Its tokens are a part of the output."""
+
+    text: str
+    num_tokens: int
+    duration_us: int
+    cause: Literal["model", "budget", "answer_now", "cut"]
+    """The way it ended: by the model's own tag, by its budget, by the user, or with the generation."""
+
+
 class CarriedFile(Result):
     """A file that a question carries."""
 
@@ -41,6 +51,8 @@ class Message(ForkOrigin):
     role: Literal["user", "assistant"]
     text: str
     """An open answer has the text released so far, where a whole conversation is shown."""
+    thinking: Thinking | None
+    """Null: there was none, or the answer is open."""
     calls: list[ToolCall]
     """The calls of the server's tools that a settled answer made, in order."""
     files: list[CarriedFile]
@@ -68,6 +80,7 @@ def shown(message: models.Message, text: str | None = None) -> Message:
         parent_id=message.parent_id,
         role=role,
         text=message.text if text is None else text,
+        thinking=msgspec.convert(request.thinking, Thinking | None) if request else None,
         calls=_calls(request) if request else [],
         files=_files(message) if role == "user" else [],
         key=getattr(message, "key", None),  # annotated by Conversation.tree()

@@ -60,13 +60,19 @@ class Assembler:
         self._tokenizer = tokenizer
         self._window = window
 
-    def assemble(self, messages: Sequence[SourceMessage], max_tokens: int, on_full: OnFull = "drop") -> Assembled:
+    def assemble(
+        self,
+        messages: Sequence[SourceMessage],
+        max_tokens: int,
+        on_full: OnFull = "drop",
+        may_think: bool = True,
+    ) -> Assembled:
         """Return the prompt. Oldest whole turns are dropped first; what is pinned and the last message never are.
 
         A quarter of the window, or max_tokens if less, is kept free for the answer, except with `fill`. Raises
         ContextTooLarge, TemplateError, ValueError (lone surrogates).
         """
-        prompt = self._render(messages)
+        prompt = self._render(messages, may_think)
         if on_full == "fill":
             return self._given(prompt, messages, max_tokens)
         room = self.room(max_tokens)
@@ -80,7 +86,7 @@ class Assembler:
             num_turns += len(turns)
             dropped += (gone := [message for turn in turns for message in turn])
             kept = without(kept, gone)
-            prompt = self._render(kept)
+            prompt = self._render(kept, may_think)
         return Assembled(
             prompt=prompt,
             window=self._window,
@@ -108,9 +114,9 @@ class Assembler:
     def _unbounded(self, prompt: Prompt, messages: Sequence[SourceMessage]) -> Assembled:
         return Assembled(prompt, self._window, 0, tuple(_segments(prompt, messages)), dropped=())
 
-    def num_tokens(self, messages: Sequence[SourceMessage]) -> int:
+    def num_tokens(self, messages: Sequence[SourceMessage], may_think: bool = True) -> int:
         """Return the length of the prompt, of whatever size. Raises TemplateError, ValueError (lone surrogates)."""
-        return self._template.num_tokens(_marked(messages))
+        return self._template.num_tokens(_marked(messages), may_think)
 
     def plain(self, text: SourceMessage, ids: Sequence[int], max_tokens: int) -> Assembled:
         """Return one text as the whole prompt, without the template. ids: its tokens; empty: they are made here.
@@ -133,7 +139,9 @@ class Assembler:
             message = f"The saved prompt has {len(prompt.ids):,} tokens; the model's window holds {self._window:,}."
             raise ContextTooLarge(message)
         return Assembled(
-            prompt=Prompt(list(prompt.ids), list(prompt.special), [], prompt.lossy_bytes, encoding_us=0),
+            prompt=Prompt(
+                list(prompt.ids), list(prompt.special), [], prompt.lossy_bytes, encoding_us=0, thinking=prompt.thinking
+            ),
             window=self._window,
             reserved_output=min(max_tokens, self._window // 4, self._window - len(prompt.ids)),
             segments=context.segments,
@@ -141,13 +149,15 @@ class Assembler:
             summarised=context.summarised,
         )
 
-    def go_on(self, before: Round, following: Sequence[SourceMessage], max_tokens: int) -> Assembled:
+    def go_on(
+        self, before: Round, following: Sequence[SourceMessage], max_tokens: int, may_think: bool = True
+    ) -> Assembled:
         """Return a round's prompt and answer, token by token, and what follows them: the prefix cache has the first.
 
         Raises ContextTooLarge, TemplateError, ValueError (lone surrogates).
         """
         messages = [SourceMessage("user", "-", "template", "history"), before.answer, *following]
-        rendered = self._render(messages)
+        rendered = self._render(messages, may_think)
         first = next(place for place, segment in enumerate(rendered.segments) if segment.message == 1) + 1
         tail = rendered.segments[first].start
         start, end = len(before.prompt.ids), len(before.prompt.ids) + len(before.answer_ids)
@@ -161,7 +171,7 @@ class Assembler:
         special = (*before.prompt.special, *(place + end - tail for place in rendered.special if place >= tail))
         lossy_bytes = before.prompt.lossy_bytes + rendered.lossy_bytes
         return Assembled(
-            prompt=Prompt(ids, list(special), [], lossy_bytes, rendered.encoding_us),
+            prompt=Prompt(ids, list(special), [], lossy_bytes, rendered.encoding_us, rendered.thinking),
             window=self._window,
             reserved_output=min(max_tokens, self._window // 4, num_left),
             segments=(*before.context.segments, answer, *told),
@@ -169,8 +179,8 @@ class Assembler:
             summarised=before.context.summarised,
         )
 
-    def _render(self, messages: Sequence[SourceMessage]) -> Prompt:
-        return self._template.render(_marked(messages))
+    def _render(self, messages: Sequence[SourceMessage], may_think: bool = True) -> Prompt:
+        return self._template.render(_marked(messages), may_think)
 
     def _oldest_turns(self, messages: Sequence[SourceMessage], num_excess: int) -> list[list[SourceMessage]]:
         """The fewest oldest whole turns that free so many tokens; all that there are where these free fewer."""

@@ -42,7 +42,7 @@ from webapp.context.tools import result
 from webapp.lifecycle.asking import questions, wait
 from webapp.lifecycle.attempts import take_attempt
 from webapp.lifecycle.dispatch import CALLS_S, queue_calls, queue_generation
-from webapp.lifecycle.packing import packing_events, served
+from webapp.lifecycle.packing import may_think, packing_events, served
 from webapp.lifecycle.settle import settle
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
@@ -212,7 +212,8 @@ def _next_prompt(request: Request, events: Sequence[AnyEvent]) -> list[AnyEvent]
     params, model = msgspec.convert(request.params, SamplingParams), served(request.model)
     start_ns = time.perf_counter_ns()
     try:
-        assembled = model.assembler.go_on(_round(events, number, model.tokenizer), _results(events), params.max_tokens)
+        before = _round(events, number, model.tokenizer)
+        assembled = model.assembler.go_on(before, _results(events), params.max_tokens, may_think(params))
     except ContextTooLarge as error:
         raise CannotPrepare("context", "prompt_too_long", str(error)) from None
     except TemplateError as error:

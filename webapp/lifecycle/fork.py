@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from inference.protocol.events import (
     AnyEvent,
@@ -18,6 +19,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.generations import latest
 from inference.protocol.request import SamplingParams
+from inference.protocol.thinking import Thinking, ThinkingReader
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
 from inference.tokenization.tokenizer import Tokenizer
@@ -125,9 +127,11 @@ def check_length(text: str, tokenizer: Tokenizer, window: int, params: SamplingP
 def fork_with(parent: Parent, tokenizer: Tokenizer, text: str) -> Fork:
     """Let the answer begin with a text. The parent's leading tokens are kept as far as their bytes match it."""
     data = text.encode()
+    num_thinking = _num_thinking(parent, tokenizer)
+    thinking, answer = parent.ids[:num_thinking], parent.ids[num_thinking : parent.num_exact]
     num_kept = num_bytes = 0
     ends = [0]
-    for token in parent.ids[: parent.num_exact]:
+    for token in answer:
         piece = tokenizer.piece(token)
         if not piece or not data.startswith(piece, num_bytes):
             break
@@ -135,8 +139,8 @@ def fork_with(parent: Parent, tokenizer: Tokenizer, text: str) -> Fork:
         ends.append(num_bytes)
     while num_kept and is_within_word(data, ends[num_kept]):
         num_kept -= 1
-    kept = parent.ids[:num_kept]
-    return Fork(num_kept, (*kept, *tokenizer.encode(data[ends[num_kept] :].decode())), is_written=True)
+    kept = (*thinking, *answer[:num_kept])
+    return Fork(len(kept), (*kept, *tokenizer.encode(data[ends[num_kept] :].decode())), is_written=True)
 
 
 def is_within_word(data: bytes, end: int) -> bool:
@@ -161,7 +165,29 @@ def check_room(fork: Fork, parent: Parent, params: SamplingParams) -> None:
         raise CannotFork("window_full", message)
 
 
-def shown_text(pieces: Sequence[bytes], stop: Sequence[str]) -> str:
-    """The showable text of kept tokens: whole characters, without an end that may become a stop text."""
-    text = Detokenizer().add(b"".join(pieces))
-    return text[: len(text) - num_waiting_chars(text, stop)]
+class Shown(NamedTuple):
+    """The showable text of kept tokens."""
+
+    thinking: str
+    text: str
+
+
+def shown_text(pieces: Sequence[bytes], stop: Sequence[str], thinking: Thinking | None = None) -> Shown:
+    """The showable text: whole characters, without an end that may become a stop text or a tag of the thinking."""
+    text, thought = Detokenizer().add(b"".join(pieces)), ""
+    if thinking is not None:
+        parts = ThinkingReader(thinking.begin, thinking.end, thinking.is_open).feed(text)
+        thought, text = ("".join(p.text for p in parts if p.kind == kind) for kind in ("thought", "answer"))
+    return Shown(thought, text[: len(text) - num_waiting_chars(text, stop)])
+
+
+def _num_thinking(parent: Parent, tokenizer: Tokenizer) -> int:
+    """Return the number of the parent's tokens before its answer. A person writes no thoughts for the model."""
+    thinking = parent.prompt.thinking
+    if thinking is None:
+        return 0
+    reader, detokenizer = ThinkingReader(thinking.begin, thinking.end, thinking.is_open), Detokenizer()
+    for num, token in enumerate(parent.ids[: parent.num_exact]):
+        if any(part.kind == "answer" for part in reader.feed(detokenizer.add(tokenizer.piece(token)))):
+            return num
+    return 0

@@ -15,6 +15,7 @@ from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyC
 from inference.protocol.failures import Failure, FailureCode
 from inference.protocol.request import SamplingParams
 from inference.protocol.safety_policy import Layer
+from inference.protocol.thinking import Thinking
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
 from webapp.lifecycle.packing import served
 from webapp.lifecycle.prepare import Prepared
@@ -52,7 +53,7 @@ class ForkPreparation:
         checks, refusal = self._check()
         if refusal is not None:
             return Prepared([*checks], refusal)
-        return Prepared([*taken_over, *checks, self._forked()])
+        return Prepared([*taken_over, *checks, self._forked(parent.prompt.thinking)])
 
     def _parent(self) -> Parent:
         source = self._request.forked_from
@@ -89,8 +90,9 @@ class ForkPreparation:
                 return done, Failure("safety", "blocked", check.replacement)
         return done, None
 
-    def _forked(self) -> GenerationForked:
+    def _forked(self, thinking: Thinking | None) -> GenerationForked:
         pieces = self._pieces()
+        shown = shown_text(pieces, self._params.stop, thinking)
         assert self._request.forked_from_id is not None and self._request.fork_position is not None
         return GenerationForked(
             at=self._clock.at(),
@@ -98,7 +100,8 @@ class ForkPreparation:
             position=self._request.fork_position,
             ids=self._ids,
             pieces=pieces,
-            text=shown_text(pieces, self._params.stop),
+            text=shown.text,
+            thinking=shown.thinking,
         )
 
     def _pieces(self) -> tuple[bytes, ...]:

@@ -48,6 +48,8 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         prompt_ids=prompt.ids,
         kept_ids=forked.ids if forked else (),
         kept_text=forked.text if forked else "",
+        kept_thinking=forked.thinking if forked else "",
+        thinking=prompt.thinking,
         params=msgspec.structs.replace(params, max_tokens=most),
         accepted_unix_us=request.accepted_unix_us,
         principal=request.principal,

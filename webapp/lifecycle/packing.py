@@ -36,7 +36,8 @@ def pack(
     Raises CannotPrepare.
     """
     try:
-        return replace(model.assembler.assemble(messages, params.max_tokens, on_full), summarised=summarised)
+        assembled = model.assembler.assemble(messages, params.max_tokens, on_full, may_think(params))
+        return replace(assembled, summarised=summarised)
     except ContextTooLarge as error:
         raise CannotPrepare("context", "prompt_too_long", str(error)) from None
     except (TokenizerError, TemplateError) as error:
@@ -51,11 +52,11 @@ def pack_plain(model: PromptServices, plain: PlainInput, params: SamplingParams)
         raise CannotPrepare("context", "prompt_too_long", str(error)) from None
 
 
-def num_prompt_tokens(model: str, messages: Sequence[SourceMessage]) -> int:
+def num_prompt_tokens(model: str, messages: Sequence[SourceMessage], may_think: bool = True) -> int:
     """Return the number of tokens of the prompt that these messages make. Raises CannotPrepare."""
     found = served(model)
     try:
-        return found.assembler.num_tokens(messages)
+        return found.assembler.num_tokens(messages, may_think)
     except (TokenizerError, TemplateError) as error:
         raise _unusable(error) from error
 
@@ -92,6 +93,7 @@ def packing_events(model: PromptServices, assembled: Assembled, at: int, duratio
         special=tuple(prompt.special),
         lossy_bytes=prompt.lossy_bytes,
         duration_us=us,
+        thinking=prompt.thinking,
     )
     return [context_event(assembled, at - us, duration_us - us), tokenized]
 
@@ -108,6 +110,11 @@ def context_event(assembled: Assembled, at: int, duration_us: int) -> ContextAss
         summarised=assembled.summarised,
         duration_us=duration_us,
     )
+
+
+def may_think(params: SamplingParams) -> bool:
+    """Return whether the template may let the model think."""
+    return params.thinking_tokens != 0
 
 
 def most_output(window: int, num_prompt_tokens: int, params: SamplingParams) -> int:

@@ -42,6 +42,8 @@ class RerunPreparation(Preparation):
         events = [*self._in_order(checked, packed), kept]
         if check.verdict == "block":
             return Prepared(events, Failure("safety", "blocked", check.replacement))
-        shown = shown_text(pieces, self._params.stop)
-        forked = msgspec.structs.replace(given, at=self._clock.at(), pieces=pieces, text=shown)
+        shown = shown_text(pieces, self._params.stop, self._saved.prompt.thinking)
+        forked = msgspec.structs.replace(
+            given, at=self._clock.at(), pieces=pieces, text=shown.text, thinking=shown.thinking
+        )
         return Prepared([*events, forked])

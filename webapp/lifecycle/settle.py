@@ -197,6 +197,7 @@ def _terminal(outcome: Outcome, failure: Failure | None, clock: RequestClock) ->
 def record(request: Request, outcome: Outcome) -> None:
     """Set the outcome's figures in the row, without saving it."""
     request.output_text = _storable(outcome.text)
+    request.thinking = _storable_in(outcome.thinking)
     request.rounds = _storable_in(outcome.rounds)
     request.usage = msgspec.to_builtins(outcome.usage)
     request.is_cache_known = outcome.is_cache_known

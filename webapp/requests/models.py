@@ -75,6 +75,8 @@ class Request(models.Model):
     error_stage = models.CharField(max_length=32, blank=True)
     error_code = models.CharField(max_length=32, blank=True)
     error_message = models.TextField(blank=True)
+    thinking = models.JSONField(null=True)
+    """What the model thought before its answers: text, num_tokens, duration_us and cause; null: nothing."""
     rounds = models.JSONField(null=True)
     """The generations before the last, each with its calls of the server's tools: [{"text": "…", "calls": [{"name",
     "arguments", "result", "is_error"}]}]. null: there was one generation, or it was not recorded."""

@@ -25,6 +25,8 @@ from inference.protocol.events import (
     RequestFinished,
     SafetyChecked,
     TextReleased,
+    ThinkingEnded,
+    ThinkingReleased,
     TokenProposed,
     TokenSampled,
 )
@@ -48,7 +50,9 @@ class Outcome:
     rounds: list[dict[str, Any]] | None
     """The generations before the last, as the request's row keeps them."""
     text: str
-    """The texts of all generations."""
+    """The texts of all generations, without their thinking."""
+    thinking: dict[str, Any] | None
+    """The thinking of all generations, as the request's row keeps it; None: there was none."""
     usage: Usage
     """The sum over the generations that have finished. Of an embedding: its tokens."""
     is_cache_known: bool | None
@@ -104,6 +108,7 @@ def fold(frames: Sequence[Frame]) -> Outcome:
         generations=generations,
         rounds=rounds_of(events),
         text="".join(generation.text for generation in generations),
+        thinking=_thinking(events),
         usage=total([*(event.usage for event in finished), *_embedded(events)]),
         is_cache_known=all(event.is_cache_known for event in finished) if finished else None,
         finish_reason=_finish_reason(events, generations[-1]),
@@ -143,6 +148,19 @@ def _finish_reason(events: Sequence[AnyEvent], last: Generation) -> FinishReason
         finished = _last(events, RequestFinished)  # an embedding has no generation
         return last.finish_reason or (None if finished is None else finished.finish_reason)
     return "abort" if any(isinstance(event, RequestCancelled) for event in events) else None
+
+
+def _thinking(events: Sequence[AnyEvent]) -> dict[str, Any] | None:
+    """Durations and tokens are sums; the cause is that of the last end."""
+    ended = [event for event in events if isinstance(event, ThinkingEnded)]
+    if not ended:
+        return None
+    return {
+        "text": "".join(event.text for event in events if isinstance(event, ThinkingReleased)),
+        "num_tokens": sum(event.num_tokens for event in ended),
+        "duration_us": sum(event.duration_us for event in ended),
+        "cause": ended[-1].cause,
+    }
 
 
 def _first(events: Sequence[AnyEvent], kind: type[AnyEvent]) -> int | None:

@@ -23,7 +23,13 @@ def checked_params(params: SamplingParams, model: str, may_be_empty: bool = Fals
     may_be_empty: a request for no answer, which reads the prompt into the cache, is no mistake.
     """
     is_empty = params.max_tokens == 0 and not may_be_empty
-    found = [*params.problems(), _id_problem(params, model), _nul_problem(params), _NO_ANSWER if is_empty else None]
+    found = [
+        *params.problems(),
+        _id_problem(params, model),
+        _thinking_problem(params, model),
+        _nul_problem(params),
+        _NO_ANSWER if is_empty else None,
+    ]
     if not any(problem and problem.field in _GRAMMAR for problem in found):
         found.append(_grammar_problem(params))
     first = {problem.field: problem for problem in reversed(found) if problem}
@@ -62,6 +68,18 @@ def _grammar_problem(params: SamplingParams) -> Problem | None:
     if all(getattr(params, field) is None for field in _GRAMMAR):
         return None
     return _grammar_check().problem(params)
+
+
+def _thinking_problem(params: SamplingParams, model: str) -> Problem | None:
+    if params.thinking_tokens is None:
+        return None
+    try:
+        found = services.prompt_services(model)
+    except (TokenizerError, TemplateError) as error:
+        raise ApiError(503, "model_unavailable", str(error)) from None
+    if found.tokenizer.thinking is None:
+        return Problem("thinking_tokens", "is for models that think, and this one does not; leave it out")
+    return None
 
 
 def _nul_problem(params: SamplingParams) -> Problem | None:

@@ -25,6 +25,7 @@ import type {
   Segment,
   Simulation,
   SimulationRequest,
+  Thinking,
   Usage,
 } from "./events";
 
@@ -147,6 +148,11 @@ export interface AnswerPlace {
   /** From 0. */
   index: number;
   num: number;
+}
+
+/** The thinking ends within a few engine steps. */
+export interface Answering {
+  status: "answering";
 }
 
 /** The reason of a refusal. Message and field are those of the first problem. */
@@ -1511,6 +1517,8 @@ export interface Message {
   role: "assistant" | "user";
   /** An open answer has the text released so far, where a whole conversation is shown. */
   text: string;
+  /** Null: there was none, or the answer is open. */
+  thinking: Thinking | null;
   /** The calls of the server's tools that a settled answer made, in order. */
   calls: ToolCall[];
   /** The files that a question carries. A deleted one is missing. */
@@ -1544,6 +1552,8 @@ export interface Model {
   default_system_prompt: string;
   /** Null: not known. */
   num_params: number | null;
+  /** The model may think before its answer, by its own chat template. */
+  thinks: boolean;
   /** Models with the same one read the same token ids. Null: the model's files cannot be read. */
   tokenizer_version: string | null;
 }
@@ -3024,7 +3034,7 @@ export interface Started {
   responded_unix_us: number;
 }
 
-/** A person's command to an answer in step mode. */
+/** A person's command to an answer: to end its thinking, or in step mode. */
 export interface StepCommand {
   /** The generation of the proposed token. */
   generation?: number;
@@ -3034,6 +3044,8 @@ export interface StepCommand {
   token_id?: number | null;
   /** Number of tokens to take from here on before the next is proposed. 0: stop running on. None: all. */
   num_tokens?: number | null;
+  /** True: the model's thinking ends with the next token. No token is taken by this command. */
+  ends_thinking?: boolean;
 }
 
 /** The operator's reason. */
@@ -3578,6 +3590,7 @@ export interface Operations {
   "POST /api/requests/{request_id}/cancel": { answer: Stopping; };
   "POST /api/requests/{request_id}/fork": { body: NewFork; answer: Started; };
   "POST /api/requests/{request_id}/step": { body: StepCommand; answer: Taken; };
+  "POST /api/requests/{request_id}/answer-now": { answer: Answering; };
   "POST /api/requests/{request_id}/approvals": { body: Decision; answer: Decided; };
   "POST /api/requests/{request_id}/observed": { body: Partial<ClientTiming>; answer: void; };
   "GET /api/requests/{request_id}/compared": { answer: ContextCompared; };

@@ -2,7 +2,16 @@
 
 export const PROTOCOL_VERSION = 2;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured;
+/** The user wants the answer now: the worker ends the thinking, and so does a worker that takes over. */
+export interface AnswerAsked {
+  type: "thinking.answer_asked";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+}
+
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | ThinkingReleased | ThinkingEnded | AnswerAsked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** A file of the conversation, and its part in the prompt. */
 export interface AttachedFile {
@@ -337,7 +346,7 @@ export interface Frame {
   seq: number;
   /** The frame's id: the seq of its last event, and a digest of the log up to there. A saved trace has none, as it never changes: there the last seq is enough. */
   id?: string;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | ThinkingReleased | ThinkingEnded | AnswerAsked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** The request's owner and the limits that the gateway checked. */
@@ -389,6 +398,8 @@ export interface GenerationForked {
   pieces: string[];
   /** Text shown for these tokens. An incomplete character, or a possible stop text, comes with later text. */
   text: string;
+  /** The thinking among them. */
+  thinking: string;
 }
 
 /** An attempt ended before its answer did; another one goes on after the last token in the log. */
@@ -452,6 +463,10 @@ export interface GenerationRequest {
   kept_ids: number[];
   /** The text of it that is shown already. */
   kept_text: string;
+  /** The thinking before that text. */
+  kept_thinking: string;
+  /** The thinking with which the answer may begin; None: there is none. */
+  thinking: Thinking | null;
   /** Step mode: each token is proposed, and taken by a StepCommand. */
   is_stepped: boolean;
   params: SamplingParams;
@@ -832,7 +847,7 @@ export interface ProbeSummed {
 
 /** The effect of one logits processor on this token's distribution. */
 export interface ProcessorEffect {
-  name: "banned_tokens" | "dry" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
+  name: "banned_tokens" | "dry" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "thinking" | "top_k" | "top_p" | "typical_p";
   /** Tokens left after the processor: always a run of the candidate order. */
   num_candidates: number;
   /** Share of the probability before the processor that its survivors held (1 where nothing was removed). */
@@ -865,6 +880,8 @@ export interface PromptTokenized {
   /** Bytes of the text that the vocabulary cannot express and that were therefore lost. */
   lossy_bytes: number;
   duration_us: number;
+  /** The thinking with which the answer may begin, by the model's own template; None: there is none. */
+  thinking: Thinking | null;
 }
 
 /** One token's pass through the model. */
@@ -1058,6 +1075,8 @@ export interface SamplingParams {
   typical_p: number;
   /** Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance. */
   seed: number | null;
+  /** Most tokens that a model which thinks may think before its answer (0: it does not think; None: no such limit). */
+  thinking_tokens: number | null;
   /** Most tokens of the answer. 0: the prompt is read into the prefix cache, and there is no answer. */
   max_tokens: number;
   /** Texts that end the answer; they are not part of it. */
@@ -1233,6 +1252,42 @@ export interface TextWithheld {
   replacement: string;
 }
 
+/** The thinking with which an answer may begin. */
+export interface Thinking {
+  begin: string;
+  end: string;
+  begin_ids: number[];
+  end_ids: number[];
+  is_open: boolean;
+}
+
+/** The model has ended its thinking, or was made to. */
+export interface ThinkingEnded {
+  type: "thinking.ended";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+  /** Generated tokens of the thinking, those of its tags included. They count as output. */
+  num_tokens: number;
+  /** Time from the first of these tokens to the last. */
+  duration_us: number;
+  /** model: it wrote the tag itself. budget, answer_now: the tag's tokens were forced. cut: the generation ended within the thinking. */
+  cause: "answer_now" | "budget" | "cut" | "model";
+}
+
+/** Text that the model thinks before its answer, and that the output guard let through. It has no tags. */
+export interface ThinkingReleased {
+  type: "thinking.released";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+  text: string;
+  /** Generated tokens of the thinking so far, those of its tags included. */
+  num_tokens: number;
+}
+
 /** Per category: the lowest score that is flagged, that is rewritten and that is blocked. */
 export interface Thresholds {
   flag: Record<string, number>;
@@ -1292,8 +1347,8 @@ export interface TokenSampled {
   step_us: number | null;
   /** Sequences in that step; None: not reported. */
   batch_size: number | null;
-  /** `person`: in step mode a person took another candidate than the one that u draws. low and high are then None. */
-  chosen_by: "draw" | "person";
+  /** `person`: in step mode a person took another candidate than the one that u draws. low and high are then None. `budget`, `answer_now`: a token of the tag by which the thinking's budget or a person ended the thinking. */
+  chosen_by: "answer_now" | "budget" | "draw" | "person";
   /** True: the output check rewrote this token's text. id and piece are the replacement's: the first of its tokens has all of the replacement's bytes. Nothing else is recorded, and is_shown is False. */
   is_withheld: boolean;
 }
@@ -1407,6 +1462,7 @@ export const RANGES = {
   min_p: { min: 0, max: 1 },
   typical_p: { min: 0, max: 1 },
   seed: { min: 0, max: 9007199254740991 },
+  thinking_tokens: { min: 0, max: 1000000 },
   max_tokens: { min: 0, max: 1000000 },
 } as const;
 
@@ -1443,7 +1499,7 @@ export const FAILURES: Record<FailureCode, string> = {
   worker_lost: "The worker was lost",
 };
 
-export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "release" | "bill";
+export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "thinking" | "release" | "bill";
 export type Scene = "gateway" | "context" | "tokens" | "safety" | "queue" | "cache" | "prefill" | "sampling" | "release" | "bill";
 
 /** The display of one type of event. Code that needs more than its fields stands in frontend/src/trace. */
@@ -1494,6 +1550,9 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "token.proposed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "draft.verified": {"lane": "sampling", "is_mark": true, "label": "{num_accepted} of {ids|guess|guesses} accepted", "meaning": "The model checked these guesses in one pass. Accepted guesses cost no pass of their own.", "scene": null, "replay_ms": 0},
   "grammar.masked": {"lane": "sampling", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The grammar removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
+  "thinking.released": {"lane": "thinking", "is_mark": true, "label": "", "meaning": "The output check allowed these thoughts. They are shown apart from the answer.", "scene": "release", "replay_ms": 900},
+  "thinking.ended": {"lane": "thinking", "is_mark": true, "label": "thinking ended after {num_tokens|token}: {cause}", "meaning": "The model ended its thinking with a tag, or the tag was forced.", "scene": "release", "replay_ms": 900},
+  "thinking.answer_asked": {"lane": "thinking", "is_mark": true, "label": "answer now", "meaning": "The user asked for the answer, so the tag that ends the thinking was forced.", "scene": null, "replay_ms": 0},
   "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check allowed this text, and the worker sent it to the browser.", "scene": "release", "replay_ms": 900},
   "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text, so it never left the worker.", "scene": "release", "replay_ms": 1600},
   "tool.approval_asked": {"lane": "sampling", "is_mark": true, "label": "asks to approve {name}", "meaning": "The call changes something, so it waits for its user.", "scene": null, "replay_ms": 0},
@@ -1513,12 +1572,12 @@ export const SHOWN: Record<string, Shown | undefined> = {
 export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
   "safety.checked": {"generation": 0, "subject": "", "buffered_us": 0, "disguises": [], "findings": []},
   "context.assembled": {"generation": 0, "dropped": [], "summarised": []},
-  "prompt.tokenized": {"generation": 0, "special": [], "lossy_bytes": 0},
+  "prompt.tokenized": {"generation": 0, "special": [], "lossy_bytes": 0, "thinking": null},
   "generation.queued": {"generation": 0},
   "generation.started": {"generation": 0, "server": null, "cache_shape": null},
   "generation.interrupted": {"generation": 0, "worker": null},
   "generation.resumed": {"generation": 0, "worker": null},
-  "generation.forked": {"generation": 0},
+  "generation.forked": {"generation": 0, "thinking": ""},
   "generation.preempted": {"generation": 0},
   "generation.finished": {"generation": 0, "message": "", "code": null, "is_cache_known": true},
   "cache.looked_up": {"generation": 0, "saved_us": null, "num_timed_tokens": null, "marks": [], "num_owners": null, "was_empty": null, "absence": null},
@@ -1530,6 +1589,9 @@ export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
   "token.proposed": {"generation": 0},
   "draft.verified": {"generation": 0, "pieces": []},
   "grammar.masked": {"generation": 0},
+  "thinking.released": {"generation": 0},
+  "thinking.ended": {"generation": 0},
+  "thinking.answer_asked": {"generation": 0},
   "text.released": {"generation": 0},
   "text.withheld": {"generation": 0},
   "tool.approval_asked": {"generation": 0},

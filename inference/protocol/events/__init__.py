@@ -74,12 +74,14 @@ from inference.protocol.events.safety import (
     SafetyScore,
 )
 from inference.protocol.events.text import TextReleased, TextWithheld
+from inference.protocol.events.thinking import AnswerAsked, ThinkingEnded, ThinkingReleased
 from inference.protocol.events.token import ProcessorEffect, ProcessorName, TokenProposed, TokenSampled
 from inference.protocol.events.tool import ToolApprovalAsked, ToolApproved, ToolCalled, ToolDeclined, ToolFinished
 
 __all__ = [
     "TERMINAL",
     "Absence",
+    "AnswerAsked",
     "AnyEvent",
     "AnyProbe",
     "AttachedFile",
@@ -147,6 +149,8 @@ __all__ = [
     "Surface",
     "TextReleased",
     "TextWithheld",
+    "ThinkingEnded",
+    "ThinkingReleased",
     "TokenProposed",
     "TokenSampled",
     "ToolApprovalAsked",
@@ -189,6 +193,9 @@ AnyEvent = (
     | TokenProposed
     | DraftVerified
     | GrammarMasked
+    | ThinkingReleased
+    | ThinkingEnded
+    | AnswerAsked
     | TextReleased
     | TextWithheld
     | ToolApprovalAsked

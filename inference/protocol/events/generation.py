@@ -121,6 +121,8 @@ class GenerationForked(GenerationEvent, frozen=True, kw_only=True, tag="generati
     """Each token's own bytes (base64 in JSON)."""
     text: str
     """Text shown for these tokens. An incomplete character, or a possible stop text, comes with later text."""
+    thinking: str = ""
+    """The thinking among them."""
 
     unredacted: ClassVar = "position"
     shown: ClassVar = Shown(scene="tokens", replay_ms=1400)

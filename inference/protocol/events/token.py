@@ -8,6 +8,7 @@ from inference.protocol.events.base import GenerationEvent, Value
 from inference.protocol.events.shown import Shown
 
 ProcessorName = Literal[
+    "thinking",
     "grammar",
     "banned_tokens",
     "logit_bias",
@@ -84,8 +85,9 @@ class TokenSampled(GenerationEvent, frozen=True, kw_only=True, tag="token.sample
     """Duration of the engine step that produced it; None: not reported."""
     batch_size: int | None
     """Sequences in that step; None: not reported."""
-    chosen_by: Literal["draw", "person"] = "draw"
-    """`person`: in step mode a person took another candidate than the one that u draws. low and high are then None."""
+    chosen_by: Literal["draw", "person", "budget", "answer_now"] = "draw"
+    """`person`: in step mode a person took another candidate than the one that u draws. low and high are then None.
+    `budget`, `answer_now`: a token of the tag by which the thinking's budget or a person ended the thinking."""
     is_withheld: bool = False
     """True: the output check rewrote this token's text. id and piece are the replacement's: the first of its tokens has
     all of the replacement's bytes. Nothing else is recorded, and is_shown is False."""

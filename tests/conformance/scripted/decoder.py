@@ -29,6 +29,7 @@ WRITE = "Write exactly this:\n"
 """What stands before the answer in the last user message."""
 OTHERWISE = "Done."
 """The answer to a message without these words."""
+END_OF_THINKING = b"</think>"
 _LOGIT = 30.0
 """Of the one token that the script has next; all others have 0."""
 _BEGIN, _USER, _ASSISTANT = "<|im_start|>", b"user\n", b"assistant\n"
@@ -82,7 +83,7 @@ class ScriptedDecoder:
     def _next(self, ids: Sequence[int]) -> int:
         """The script's next token; the end where it is complete, or where the grammar left it."""
         *before, answer = self._turns(ids)
-        script, written = self._script(before), answer.removeprefix(_ASSISTANT)
+        script, written = _after_thinking(self._script(before), answer.removeprefix(_ASSISTANT))
         rest = script.removeprefix(written)
         if not rest or not script.startswith(written):
             return self._end
@@ -98,6 +99,13 @@ class ScriptedDecoder:
         said = next(turn for turn in reversed(turns) if turn.startswith(_USER))
         text = said.removeprefix(_USER).decode().rstrip("\n")
         return (text.partition(WRITE)[2] or OTHERWISE).encode()
+
+
+def _after_thinking(script: bytes, written: bytes) -> tuple[bytes, bytes]:
+    """Both without their thinking, once it has ended: the engine or the template may end it elsewhere."""
+    if END_OF_THINKING not in script or END_OF_THINKING not in written:
+        return script, written
+    return script.partition(END_OF_THINKING)[2], written.partition(END_OF_THINKING)[2]
 
 
 def load_scripted(

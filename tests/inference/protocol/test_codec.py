@@ -56,7 +56,7 @@ def test_nonsense_parameters_are_named(field: str, value: object) -> None:
 
 def test_every_number_has_a_range_with_both_ends_and_nothing_beyond() -> None:
     defaults = msgspec.structs.asdict(SamplingParams())
-    numbers = {name for name, value in defaults.items() if type(value) in (float, int)} | {"seed"}
+    numbers = {name for name, value in defaults.items() if type(value) in (float, int)} | {"seed", "thinking_tokens"}
     assert set(RANGES) == numbers
     for name, (low, high) in RANGES.items():
         lowest = 1e-9 if name in ("top_p", "typical_p") else low

@@ -11,6 +11,7 @@ import numpy as np
 from inference.tokenization.gguf_metadata import Metadata
 
 _HIDDEN = 32
+_WINDOW = 64
 CORPUS = [row["text"] for row in json.loads((Path(__file__).parents[2] / "golden/tokenizer_corpus.json").read_text())]
 TRICKY = [
     "a  b   c\n\n\nd",
@@ -24,9 +25,11 @@ TRICKY = [
 ]
 
 
-def write_byte_level(path: Path, metadata: Metadata, pre: str, num_more_ids: int = 0) -> Path:
+def write_byte_level(
+    path: Path, metadata: Metadata, pre: str, num_more_ids: int = 0, window: int = _WINDOW
+) -> Path:
     """SmolLM2's vocabulary under another model's pre-tokenizer; the model may know more ids, or fewer."""
-    writer = _writer(path, len(metadata.tokens) + num_more_ids)
+    writer = _writer(path, len(metadata.tokens) + num_more_ids, window)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(pre)
     writer.add_token_list(list(metadata.tokens))
@@ -64,10 +67,10 @@ def write_sentencepiece(path: Path, add_space_prefix: bool = False) -> Path:
     return _close(writer)
 
 
-def _writer(path: Path, vocab_size: int) -> gguf.GGUFWriter:
+def _writer(path: Path, vocab_size: int, window: int = _WINDOW) -> gguf.GGUFWriter:
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_block_count(1)
-    writer.add_context_length(64)
+    writer.add_context_length(window)
     writer.add_embedding_length(_HIDDEN)
     writer.add_feed_forward_length(_HIDDEN)
     writer.add_head_count(1)

@@ -206,7 +206,7 @@ def test_a_word_that_is_changed_at_its_end_is_cut_anew(tokenizer: Tokenizer) -> 
 def test_what_is_shown_and_what_waits_are_all_that_is_kept(text: str, cut: int, stop: tuple[str, ...]) -> None:
     """At any byte: no character is parted and no stop text begun, and the worker goes on exactly there."""
     pieces = [bytes([byte]) for byte in text.encode()[:cut]]
-    shown = shown_text(pieces, stop)
+    shown = shown_text(pieces, stop).text
     assert "\ufffd" not in shown
     guard = OutputGuard(None, RequestClock(0), stop, is_guarded=False)  # type: ignore[arg-type]
     guard.keep(pieces, shown)

@@ -48,7 +48,7 @@ class AnthropicForm:
     def answer(
         self, batch: Batch, body: bytes, requests: Sequence[Request], events: Sequence[Sequence[AnyEvent]]
     ) -> Any:
-        message = whole(projection_of(requests[0]), events[0])
+        message = whole(projection_of(requests[0], decode_body(body, MessageBody)), events[0])
         message.usage.service_tier = "batch"
         return message
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from webapp.api.anthropic.messages import ReadPrompt, kept, read_prompt
 from webapp.api.anthropic.shapes import AnyChoice, MessageBody, PromptBody, ThinkingOff, ToolChoice
+from webapp.api.anthropic.thinking import check_budget, check_signatures, check_thinking, thinking_tokens
 from webapp.api.anthropic.tools import calls_of
 from webapp.calls.call import Call
-from webapp.calls.settings import settings_of
+from webapp.calls.settings import settings_of, thinks
 from webapp.gateway.errors import ApiError
 
 _NAMES = {
@@ -25,25 +26,28 @@ _REFUSED = ("container", "mcp_servers", "compaction", "fallbacks", "fallback_cre
 def call_of(body: MessageBody) -> Call:
     """Raises ApiError, UnknownModel."""
     _check(body)
-    prompt = prompt_of(body)
+    is_able = thinks(body.model)
+    prompt = prompt_of(body, is_able)
+    check_budget(body)
+    given = _settings(body, prompt) | {"thinking_tokens": thinking_tokens(body, is_able)}
     try:
-        params = settings_of(body.model, _settings(body, prompt), may_be_empty=True)
+        params = settings_of(body.model, given, may_be_empty=True)
     except ApiError as error:
         raise _renamed(error) from None
     return Call(body.model, kept(prompt.messages, prompt.breakpoints), params)
 
 
-def prompt_of(body: PromptBody) -> ReadPrompt:
-    """Raises ApiError."""
+def prompt_of(body: PromptBody, is_able: bool) -> ReadPrompt:
+    """is_able: the model thinks. Raises ApiError."""
     if body.thread is not None:
         message = "No conversation is kept here. Send all messages, without thread."
         raise ApiError(400, "thread_unsupported_request", message, "thread")
     for name in _REFUSED:
         if getattr(body, name, None) is not None:
             raise ApiError(400, "unsupported", f"{name} is not supported here. Leave it out.", name)
-    if not isinstance(body.thinking, ThinkingOff | None):
-        message = f"thinking: {body.model[:100]!r} does not think. Leave the field out, or send the type 'disabled'."
-        raise ApiError(400, "unsupported", message, "thinking")
+    check_thinking(body, is_able)
+    if is_able:
+        check_signatures(body)
     return read_prompt(body)
 
 
@@ -58,7 +62,13 @@ def _check_reading_ahead(body: MessageBody) -> None:
     """Without an answer there is nothing to stream, to form and to call."""
     form = body.output_config.format if body.output_config else None
     must_call = isinstance(body.tool_choice, AnyChoice | ToolChoice)
-    for name, is_given in (("stream", body.stream), ("output_config.format", form), ("tool_choice", must_call)):
+    thinking = not isinstance(body.thinking, ThinkingOff | None)
+    for name, is_given in (
+        ("stream", body.stream),
+        ("thinking", thinking),
+        ("output_config.format", form),
+        ("tool_choice", must_call),
+    ):
         if is_given:
             message = f"max_tokens: 0 reads the prompt into the cache and gives no answer. Leave {name} out."
             raise ApiError(400, "invalid", message, name)

@@ -9,9 +9,11 @@ from django.http.response import HttpResponseBase
 
 from webapp.api.anthropic.call import prompt_of
 from webapp.api.anthropic.shapes import CountBody
+from webapp.api.anthropic.thinking import thinking_tokens
 from webapp.api.families.described import described
 from webapp.api.families.waiting import refusal_of_failure
 from webapp.calls.counting import count_prompt
+from webapp.calls.settings import thinks
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import user_id
@@ -42,9 +44,10 @@ def _count(http: HttpRequest, body: CountBody) -> Count:
     key = key_of(http)
     check_scope(key, "chat", body.model)
     chosen(body.model)
-    prompt = prompt_of(body)
+    is_able = thinks(body.model)
+    prompt = prompt_of(body, is_able)
     call = Request(user_id=user_id(http), key=key, surface="anthropic", model=body.model)
     try:
-        return Count(count_prompt(call, prompt.messages))
+        return Count(count_prompt(call, prompt.messages, may_think=thinking_tokens(body, is_able) != 0))
     except CannotPrepare as error:
         raise refusal_of_failure(error.failure.code, error.failure.message) from None

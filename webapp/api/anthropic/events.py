@@ -20,6 +20,12 @@ class CacheCreation(msgspec.Struct):
     ephemeral_1h_input_tokens: int = 0
 
 
+class OutputDetails(msgspec.Struct):
+    """Parts of the output."""
+
+    thinking_tokens: int
+
+
 class Usage(msgspec.Struct):
     """Tokens of a message. The input is the sum of the three that are not output."""
 
@@ -30,6 +36,7 @@ class Usage(msgspec.Struct):
     cache_read_input_tokens: Known = msgspec.UNSET
     cache_creation: CacheCreation | msgspec.UnsetType = msgspec.UNSET
     service_tier: str = "standard"
+    output_tokens_details: OutputDetails | msgspec.UnsetType = msgspec.UNSET
 
 
 class DeltaUsage(msgspec.Struct):
@@ -39,6 +46,12 @@ class DeltaUsage(msgspec.Struct):
     input_tokens: int
     cache_creation_input_tokens: Known = msgspec.UNSET
     cache_read_input_tokens: Known = msgspec.UNSET
+    output_tokens_details: OutputDetails | msgspec.UnsetType = msgspec.UNSET
+
+
+class ThinkingBlock(msgspec.Struct, tag="thinking"):
+    thinking: str = ""
+    signature: str = ""
 
 
 class TextBlock(msgspec.Struct, tag="text"):
@@ -63,7 +76,7 @@ class Message(msgspec.Struct, tag="message"):
     id: str
     model: str
     usage: Usage
-    content: list[TextBlock | ToolUseBlock]
+    content: list[ThinkingBlock | TextBlock | ToolUseBlock]
     stop_reason: StopReason | None = None
     stop_sequence: str | None = None
     stop_details: Refusal | None = None
@@ -76,7 +89,15 @@ class MessageStart(msgspec.Struct, tag="message_start"):
 
 class BlockStart(msgspec.Struct, tag="content_block_start"):
     index: int
-    content_block: TextBlock | ToolUseBlock
+    content_block: ThinkingBlock | TextBlock | ToolUseBlock
+
+
+class ThinkingDelta(msgspec.Struct, tag="thinking_delta"):
+    thinking: str
+
+
+class SignatureDelta(msgspec.Struct, tag="signature_delta"):
+    signature: str
 
 
 class TextDelta(msgspec.Struct, tag="text_delta"):
@@ -89,7 +110,7 @@ class InputDelta(msgspec.Struct, tag="input_json_delta"):
 
 class BlockDelta(msgspec.Struct, tag="content_block_delta"):
     index: int
-    delta: TextDelta | InputDelta
+    delta: ThinkingDelta | SignatureDelta | TextDelta | InputDelta
 
 
 class BlockStop(msgspec.Struct, tag="content_block_stop"):

@@ -7,12 +7,20 @@ from collections.abc import AsyncIterator, Sequence
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from inference.protocol.events import AnyEvent, CacheLookedUp, RequestFailed, RequestFinished, TextReleased
+from inference.protocol.events import (
+    AnyEvent,
+    CacheLookedUp,
+    RequestFailed,
+    RequestFinished,
+    TextReleased,
+    ThinkingReleased,
+)
 from webapp.api.anthropic.call import call_of
 from webapp.api.anthropic.errors import error_of
 from webapp.api.anthropic.events import Message, Ping, frame
 from webapp.api.anthropic.projection import MessageProjection, message_of
 from webapp.api.anthropic.shapes import MessageBody
+from webapp.api.anthropic.thinking import is_omitted, signature
 from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, note_begun, traced
 from webapp.api.families.stream import Stream, place_if
@@ -28,7 +36,7 @@ from webapp.requests.models import Request
 from webapp.stream.places import Place
 from webapp.stream.session import ending_of
 
-_BEGUN = (CacheLookedUp, TextReleased, RequestFinished, RequestFailed)
+_BEGUN = (CacheLookedUp, ThinkingReleased, TextReleased, RequestFinished, RequestFailed)
 """Events with which a message begins. A failure before them has a status of its own."""
 
 
@@ -40,7 +48,7 @@ async def create_message(http: HttpRequest) -> HttpResponseBase:
     with place_if(body.stream, http) as place:
         begun = await attended(lambda: _begin(http, body, timing))
         note_begun(http, begun.requests)
-        projection = projection_of(begun.requests[0])
+        projection = projection_of(begun.requests[0], body)
         # The first call of a repeat may still be read.
         source = relay(begun.requests, ending_of(http), is_background=begun.is_repeat)
         response = await (_whole(source, projection) if place is None else _stream(source, projection, place))
@@ -58,10 +66,10 @@ def _begin(http: HttpRequest, body: MessageBody, timing: ServerTiming) -> Begun:
     return begun
 
 
-def projection_of(request: Request) -> MessageProjection:
+def projection_of(request: Request, body: MessageBody) -> MessageProjection:
     """Return the projection of the request's events as a message."""
     own = request.pk.removeprefix("req_")
-    return MessageProjection(f"msg_{own}", request.model, f"toolu_{own}")
+    return MessageProjection(f"msg_{own}", request.model, f"toolu_{own}", signature, is_omitted(body))
 
 
 async def _whole(source: Source, projection: MessageProjection) -> HttpResponseBase:

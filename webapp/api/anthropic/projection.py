@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -22,13 +22,17 @@ from webapp.api.anthropic.events import (
     MessageDelta,
     MessageStart,
     MessageStop,
+    OutputDetails,
     Ping,
     Refusal,
+    SignatureDelta,
     StopDelta,
     StopReason,
     StreamEvent,
     TextBlock,
     TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
     ToolUseBlock,
     Usage,
 )
@@ -45,6 +49,8 @@ from webapp.calls.answer import (
     Failed,
     Step,
     Text,
+    Thought,
+    ThoughtOver,
     Withheld,
 )
 
@@ -57,6 +63,10 @@ class MessageProjection:
     model: str
     call_id: str
     """Prefix of its calls' ids."""
+    sign: Callable[[str], str]
+    """Returns the signature of a block of thinking."""
+    is_omitted: bool = False
+    """True: the text of the thinking is left out."""
     reader: AnswerReader = field(default_factory=AnswerReader)
     failed: Failed | None = None
     """There is no message, or only a part of it."""
@@ -67,7 +77,8 @@ class MessageProjection:
     _is_read_again: bool = False
     _written: Counter[KeptTTL] = field(default_factory=Counter)
     _num_blocks: int = 0
-    _open: TextBlock | ToolUseBlock | None = None
+    _open: ThinkingBlock | TextBlock | ToolUseBlock | None = None
+    _thought: str = ""
     _withheld: str | None = None
 
     def feed(self, events: Iterable[AnyEvent]) -> list[StreamEvent]:
@@ -87,6 +98,10 @@ class MessageProjection:
                     yield from self._start()
             case CacheWritten(ttl=ttl, num_tokens=num) if not self._is_read_again:
                 self._written[ttl] += num
+            case Thought(text=text):
+                yield from self._think(text)
+            case ThoughtOver():
+                yield from self._close()
             case Text(text=text) if text:
                 yield from self._text(text)
             case CallBegun(index=index, name=name):
@@ -126,7 +141,14 @@ class MessageProjection:
             yield from self._begin(TextBlock())
         yield self._delta(TextDelta(text))
 
-    def _begin(self, block: TextBlock | ToolUseBlock) -> Iterator[StreamEvent]:
+    def _think(self, text: str) -> Iterator[StreamEvent]:
+        if not isinstance(self._open, ThinkingBlock):
+            yield from self._begin(ThinkingBlock())
+        if not self.is_omitted:
+            self._thought += text
+            yield self._delta(ThinkingDelta(text))
+
+    def _begin(self, block: ThinkingBlock | TextBlock | ToolUseBlock) -> Iterator[StreamEvent]:
         yield from self._start()
         yield from self._close()
         yield BlockStart(self._num_blocks, block)
@@ -135,10 +157,12 @@ class MessageProjection:
         self._open = block
         self._num_blocks += 1
 
-    def _delta(self, delta: TextDelta | InputDelta) -> StreamEvent:
+    def _delta(self, delta: ThinkingDelta | SignatureDelta | TextDelta | InputDelta) -> StreamEvent:
         return BlockDelta(self._num_blocks - 1, delta)
 
     def _close(self) -> Iterator[StreamEvent]:
+        if isinstance(self._open, ThinkingBlock):
+            yield self._delta(SignatureDelta(self.sign(self._thought)))
         if self._open is not None:
             yield BlockStop(self._num_blocks - 1)
         self._open = None
@@ -148,9 +172,13 @@ class MessageProjection:
         if self._num_blocks == 0:
             yield from self._begin(TextBlock())
         yield from self._close()
-        usage = usage_of(ended.usage, ended.is_cache_known)
+        usage = usage_of(ended.usage, ended.is_cache_known, ended.num_thinking_tokens)
         total = DeltaUsage(
-            usage.output_tokens, usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens
+            usage.output_tokens,
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+            usage.output_tokens_details,
         )
         yield MessageDelta(stop_of(ended, message or self._withheld), total)
         yield MessageStop()
@@ -172,9 +200,11 @@ def _reason(ended: Ended) -> StopReason:
     return "tool_use" if ended.has_calls else "end_turn"
 
 
-def usage_of(tokens: Tokens, is_cache_known: bool) -> Usage:
-    """Return the usage. Figures of the cache are left out where they are not known."""
+def usage_of(tokens: Tokens, is_cache_known: bool, num_thinking: int = 0) -> Usage:
+    """Return the usage. Figures of the cache are left out where they are not known, and a thinking that was none."""
     usage = Usage(tokens.uncached_input, tokens.output)
+    if num_thinking:
+        usage.output_tokens_details = OutputDetails(num_thinking)
     if is_cache_known:
         usage.cache_creation = CacheCreation(tokens.cache_write_5m, tokens.cache_write_1h)
         usage.cache_creation_input_tokens = tokens.cache_write_5m + tokens.cache_write_1h
@@ -207,6 +237,14 @@ def _add(message: Message, inputs: dict[int, str], event: StreamEvent) -> None:
             message.content.append(block)
         case BlockDelta(index=index, delta=InputDelta(partial_json=text)):
             inputs[index] = inputs.get(index, "") + text
+        case BlockDelta(index=index, delta=ThinkingDelta(thinking=text)):
+            block = message.content[index]
+            assert isinstance(block, ThinkingBlock)
+            block.thinking += text
+        case BlockDelta(index=index, delta=SignatureDelta(signature=signature)):
+            block = message.content[index]
+            assert isinstance(block, ThinkingBlock)
+            block.signature = signature
         case BlockDelta(index=index, delta=TextDelta(text=text)):
             block = message.content[index]
             assert isinstance(block, TextBlock)

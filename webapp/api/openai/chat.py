@@ -10,6 +10,7 @@ from inference.protocol.request import LogitBias
 from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.api.openai.caching import with_breakpoints
 from webapp.api.openai.messages import chat_messages
+from webapp.api.openai.reasoning import thinking_tokens
 from webapp.api.openai.shapes import ChatBody, JsonForm, NamedTool, SchemaForm, ToolDefinition, engine_settings
 from webapp.calls.call import Call
 from webapp.calls.settings import MAX_ANSWERS, settings_of
@@ -82,6 +83,7 @@ def _settings(body: ChatBody, tools: tuple[Tool, ...]) -> dict[str, Any]:
         "seed": None if body.seed is None else body.seed % 2**53,
         "json_schema": _schema(body),
         "tool_calls": _calls(body, tools),
+        "thinking_tokens": thinking_tokens(body.model, body.reasoning_effort, "reasoning_effort"),
     }
 
 

@@ -224,7 +224,8 @@ def usage_of(ended: Sequence[Ended]) -> Usage:
     read = min((each.usage.cache_read for each in ended), default=0)
     is_known = all(each.is_cache_known for each in ended)
     details = PromptDetails(read, written) if is_known else PromptDetails()
-    return Usage(prompt, output, prompt + output, details, CompletionDetails())
+    reasoning = CompletionDetails(sum(each.num_thinking_tokens for each in ended))
+    return Usage(prompt, output, prompt + output, details, reasoning)
 
 
 def _input(usage: Tokens) -> int:

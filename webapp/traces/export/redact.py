@@ -113,13 +113,13 @@ class _Redaction:
                 return {"token": _redacted(event.token, **_token(event.token))}
             case ev.DraftVerified():
                 return {"ids": tuple(range(len(event.ids))), "pieces": (MARK.encode(),) * len(event.pieces)}
-            case ev.TextReleased():
+            case ev.TextReleased() | ev.ThinkingReleased():
                 return {"text": self._marks(event)}
             case ev.ToolCalled():
                 return {"arguments": "{}"}
         return {}
 
-    def _marks(self, event: ev.TextReleased) -> str:
+    def _marks(self, event: ev.TextReleased | ev.ThinkingReleased) -> str:
         """One mark for each token with bytes that was released with the text; a notice where no token is recorded."""
         has_bytes = self._has_bytes.get(event.generation)
         if has_bytes is None:

@@ -17,7 +17,7 @@ from webapp.requests.summary import Status, status
 from webapp.traces.library.filters import NOT_CHECKED, conditions_of
 from webapp.traces.models import Entry, Tag, Trace
 
-_TEXTS = ("input", "output_text", "params")
+_TEXTS = ("input", "output_text", "thinking", "params")
 MAX_SELECTED = 1000
 """Traces that one request may change or export."""
 _FEW = {

@@ -47,7 +47,7 @@ def tool(name: str = "clock", **more: Any) -> dict[str, Any]:
 
 def read(*messages: Any, **more: Any) -> ReadPrompt:
     body = msgspec.convert({"model": "m", "messages": messages, **more}, CountBody)
-    return prompt_of(body)
+    return prompt_of(body, is_able=False)
 
 
 def turns(prompt: ReadPrompt) -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ LOGS = sorted(path.stem for path in GOLDEN.glob("*.json"))
 
 
 def projection() -> MessageProjection:
-    return MessageProjection("msg_a", "m", "toolu_a")
+    return MessageProjection("msg_a", "m", "toolu_a", sign=str.upper)
 
 
 def whole(events: list[AnyEvent]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ async def relayed(items: Sequence[Item]) -> AsyncGenerator[Arrived | None, None]
 
 async def sent(*items: Item) -> list[str]:
     """The names of the stream's events; a comment as it is."""
-    projection = MessageProjection("msg_a", "m", "toolu_a")
+    projection = MessageProjection("msg_a", "m", "toolu_a", sign=str.upper)
     found = []
     async for data in frames(relayed(items), projection):
         first, _, rest = data.decode().partition("\n")
@@ -60,6 +60,6 @@ async def test_events_that_cannot_be_read_any_more_are_an_error_event() -> None:
 
 
 async def test_an_overloaded_server_is_told_by_anthropics_word() -> None:
-    projection = MessageProjection("msg_a", "m", "toolu_a")
+    projection = MessageProjection("msg_a", "m", "toolu_a", sign=str.upper)
     data = [each async for each in frames(relayed([failed("overloaded", begun())]), projection)]
     assert b'"type":"overloaded_error"' in data[-1]

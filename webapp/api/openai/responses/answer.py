@@ -45,6 +45,21 @@ class CallItem(msgspec.Struct, frozen=True, tag="function_call"):
     arguments: str
 
 
+class ReasoningText(msgspec.Struct, frozen=True):
+    text: str
+    type: str = "reasoning_text"
+
+
+class ReasoningItem(msgspec.Struct, frozen=True, tag="reasoning"):
+    id: str
+    status: ItemStatus
+    content: tuple[ReasoningText, ...] = ()
+    summary: tuple[Any, ...] = ()
+
+
+Item = ReasoningItem | MessageItem | CallItem
+
+
 class InputDetails(msgspec.Struct):
     cached_tokens: int
     cache_write_tokens: int
@@ -84,7 +99,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     max_tool_calls: int | None
     metadata: dict[str, str]
     model: str
-    output: tuple[MessageItem | CallItem, ...] = ()
+    output: tuple[Item, ...] = ()
     parallel_tool_calls: bool
     previous_response_id: str | None
     prompt_cache_key: str | None
@@ -121,14 +136,14 @@ class ResponseEvent(Event, frozen=True, kw_only=True):
 
 class ItemEvent(Event, frozen=True, kw_only=True):
     output_index: int
-    item: MessageItem | CallItem
+    item: Item
 
 
 class PartEvent(Event, frozen=True, kw_only=True):
     item_id: str
     output_index: int
     content_index: int
-    part: OutputText
+    part: OutputText | ReasoningText
 
 
 class TextDelta(Event, frozen=True, kw_only=True):
@@ -145,6 +160,20 @@ class TextDone(Event, frozen=True, kw_only=True):
     content_index: int
     text: str
     logprobs: tuple[Logprob, ...]
+
+
+class ReasoningDelta(Event, frozen=True, kw_only=True):
+    item_id: str
+    output_index: int
+    content_index: int
+    delta: str
+
+
+class ReasoningDone(Event, frozen=True, kw_only=True):
+    item_id: str
+    output_index: int
+    content_index: int
+    text: str
 
 
 class ArgumentsDelta(Event, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from webapp.api.openai.responses.ids import call_prefix, place_of, request_id
+from webapp.api.openai.responses.ids import REASONING, call_prefix, place_of, request_id
 from webapp.api.openai.responses.items import Find, Item, answer_items, items_of
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.calls.models import StoredResponse
@@ -48,6 +48,8 @@ def finder(user_id: int, key: ApiKey | None = None) -> Find:
 
     def find(item_id: str, place: str) -> Item:
         name, index = place_of(item_id) or ("", 0)
+        if name and item_id.startswith(f"{REASONING}_"):
+            return Item(())
         if name not in found:
             if len(found) == _MOST_BEFORE:
                 message = f"The conversation refers to more than {_MOST_BEFORE} responses. Send the items themselves."

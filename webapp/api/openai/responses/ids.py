@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 _REQUEST, _RESPONSE = "req_", "resp_"
+REASONING = "rs"
+"""Kind of an item of reasoning, of which an answer has at most one. It is not counted among the others."""
 
 
 def response_id(request_id: str) -> str:
@@ -15,7 +17,7 @@ def request_id(response_id: str) -> str:
 
 
 def item_id(kind: str, request_id: str, index: int) -> str:
-    """The id of an item of the answer. kind: `msg` or `fc`."""
+    """The id of an item of the answer. kind: `msg`, `fc` or `rs`."""
     return f"{kind}_{request_id.removeprefix(_REQUEST)}_{index}"
 
 
@@ -23,7 +25,7 @@ def place_of(item_id: str) -> tuple[str, int] | None:
     """The request of an answer's item, and the item's index; None: the id is of no such item."""
     kind, _, rest = item_id.partition("_")
     name, _, index = rest.rpartition("_")
-    is_known = kind in ("msg", "fc") and index.isascii() and index.isdigit() and len(index) <= 4
+    is_known = kind in ("msg", "fc", REASONING) and index.isascii() and index.isdigit() and len(index) <= 4
     return (_REQUEST + name, int(index)) if is_known else None
 
 

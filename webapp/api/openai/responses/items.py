@@ -17,6 +17,7 @@ from webapp.api.openai.responses.shapes import (
     MessageItem,
     OutputText,
     Part,
+    ReasoningItem,
     ReferenceItem,
     RefusalPart,
     ResultItem,
@@ -29,6 +30,7 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
     "message": MessageItem,
     "function_call": CallItem,
     "function_call_output": ResultItem,
+    "reasoning": ReasoningItem,
     "item_reference": ReferenceItem,
 }
 
@@ -105,6 +107,8 @@ def _item(given: dict[str, Any], place: str, find: Find) -> Item:
     match item:
         case ReferenceItem():
             return find(item.id, place)
+        case ReasoningItem():
+            return Item(())
         case CallItem():
             return Item((Said("assistant", written(item.name, item.arguments or "{}"), place),), item.call_id)
         case ResultItem():

@@ -9,6 +9,7 @@ from typing import Any
 from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.api.openai.caching import with_breakpoints
 from webapp.api.openai.chat import MAX_TOP_LOGPROBS, renamed
+from webapp.api.openai.reasoning import thinking_tokens
 from webapp.api.openai.responses.history import finder, items_before
 from webapp.api.openai.responses.items import converted, items_of, said_of
 from webapp.api.openai.responses.shapes import (
@@ -42,7 +43,7 @@ _UNSUPPORTED = (
     "access_programs",
 )
 _INCLUDABLE = (LOGPROBS, "reasoning.encrypted_content")
-"""What may be asked for. This model has no reasoning, so that the second adds nothing."""
+"""What may be asked for. Reasoning is not encrypted here, so that the second adds nothing."""
 _MAX_METADATA = (16, 64, 512)
 
 
@@ -117,7 +118,16 @@ def _settings(body: ResponseBody, tools: tuple[Tool, ...]) -> dict[str, Any]:
         "seed": None if body.seed is None else body.seed % 2**53,
         "json_schema": _schema(body),
         "tool_calls": _calls(body, tools),
+        "thinking_tokens": thinking_tokens(body.model, _effort(body), "reasoning.effort"),
     }
+
+
+def _effort(body: ResponseBody) -> str | None:
+    """Raises ApiError."""
+    effort = (body.reasoning or {}).get("effort")
+    if not isinstance(effort, str | None):
+        raise ApiError(400, "invalid", "reasoning.effort must be a text.", "reasoning.effort")
+    return effort
 
 
 def _schema(body: ResponseBody) -> str | None:

@@ -21,6 +21,7 @@ from webapp.api.openai.responses.answer import (
     Event,
     Incomplete,
     InputDetails,
+    Item,
     ItemEvent,
     ItemStatus,
     Logprob,
@@ -28,6 +29,10 @@ from webapp.api.openai.responses.answer import (
     OutputDetails,
     OutputText,
     PartEvent,
+    ReasoningDelta,
+    ReasoningDone,
+    ReasoningItem,
+    ReasoningText,
     Response,
     ResponseEvent,
     Status,
@@ -36,8 +41,19 @@ from webapp.api.openai.responses.answer import (
     TopLogprob,
     Usage,
 )
-from webapp.api.openai.responses.ids import call_prefix, item_id
-from webapp.calls.answer import AnswerReader, Arguments, Begun, CallBegun, Ended, Failed, Step, Text
+from webapp.api.openai.responses.ids import REASONING, call_prefix, item_id
+from webapp.calls.answer import (
+    AnswerReader,
+    Arguments,
+    Begun,
+    CallBegun,
+    Ended,
+    Failed,
+    Step,
+    Text,
+    Thought,
+    ThoughtOver,
+)
 
 _DURING: dict[Status, str] = {
     "completed": "response.completed",
@@ -77,6 +93,10 @@ class ResponseProjection:
             case Begun():
                 self._set(status="in_progress")
                 yield self._told("response.in_progress")
+            case Thought(text):
+                yield from self._think(text)
+            case ThoughtOver():
+                yield from self._close("completed")
             case Text(text, tokens):
                 yield from self._text(text, self._logprobs(tokens))
             case CallBegun(index, name):
@@ -100,9 +120,31 @@ class ResponseProjection:
             type="response.output_text.delta", content_index=0, delta=text, logprobs=logprobs, **self._place(message)
         )
 
+    def _think(self, text: str) -> Iterator[Event]:
+        if not isinstance(self._open, ReasoningItem):
+            yield from self._close("completed")
+            yield from self._add(ReasoningItem(item_id(REASONING, self._request_id, 0), "in_progress"))
+            yield from self._add_part(ReasoningText(""))
+        item = self._open
+        assert isinstance(item, ReasoningItem)
+        self._replace(msgspec.structs.replace(item, content=(ReasoningText(item.content[0].text + text),)))
+        yield ReasoningDelta(type="response.reasoning_text.delta", content_index=0, delta=text, **self._place(item))
+
+    def _add_part(self, part: ReasoningText) -> Iterator[Event]:
+        item = self._open
+        assert isinstance(item, ReasoningItem)
+        self._replace(msgspec.structs.replace(item, content=(part,)))
+        yield PartEvent(type="response.content_part.added", content_index=0, part=part, **self._place(item))
+
+    def _next_id(self, kind: str) -> str:
+        """The id of an item that is no reasoning."""
+        return item_id(
+            kind, self._request_id, sum(not isinstance(each, ReasoningItem) for each in self.response.output)
+        )
+
     def _message(self) -> Iterator[Event]:
         yield from self._close("completed")
-        message = MessageItem(item_id("msg", self._request_id, len(self.response.output)), "in_progress", ())
+        message = MessageItem(self._next_id("msg"), "in_progress", ())
         yield from self._add(message)
         part = OutputText("")
         self._replace(msgspec.structs.replace(message, content=(part,)))
@@ -111,8 +153,7 @@ class ResponseProjection:
     def _call(self, index: int, name: str) -> Iterator[Event]:
         yield from self._close("completed")
         call_id = f"{call_prefix(self._request_id)}_{index}"
-        own_id = item_id("fc", self._request_id, len(self.response.output))
-        yield from self._add(CallItem(own_id, "in_progress", call_id, name, ""))
+        yield from self._add(CallItem(self._next_id("fc"), "in_progress", call_id, name, ""))
 
     def _arguments(self, text: str) -> Iterator[Event]:
         call = self._open
@@ -122,11 +163,13 @@ class ResponseProjection:
 
     def _ended(self, step: Ended, at: int) -> Iterator[Event]:
         status, incomplete = _status(step)
-        if not self.response.output and status == "completed":
+        has_said = any(not isinstance(each, ReasoningItem) for each in self.response.output)
+        if not has_said and status == "completed":
             yield from self._message()
         yield from self._close("completed" if status == "completed" else "incomplete")
+        usage = usage_of(step.usage, step.num_thinking_tokens)
         completed_at = (self.response.created_at * 1_000_000 + at) // 1_000_000 if status == "completed" else None
-        self._set(status=status, incomplete_details=incomplete, usage=usage_of(step.usage), completed_at=completed_at)
+        self._set(status=status, incomplete_details=incomplete, usage=usage, completed_at=completed_at)
         yield self._told(_DURING[status])
 
     def _failed(self, step: Failed) -> Iterator[Event]:
@@ -150,23 +193,28 @@ class ResponseProjection:
             place: dict[str, Any] = self._place(item) | {"content_index": 0}
             yield TextDone(type="response.output_text.done", text=part.text, logprobs=part.logprobs, **place)
             yield PartEvent(type="response.content_part.done", part=part, **self._place(item), content_index=0)
+        elif isinstance(item, ReasoningItem):
+            thought = item.content[0]
+            kind = "response.reasoning_text.done"
+            yield ReasoningDone(type=kind, text=thought.text, content_index=0, **self._place(item))
+            yield PartEvent(type="response.content_part.done", part=thought, **self._place(item), content_index=0)
         else:
             done = "response.function_call_arguments.done"
             yield ArgumentsDone(type=done, name=item.name, arguments=item.arguments, **self._place(item))
         self._replace(msgspec.structs.replace(item, status=status))
         yield ItemEvent(type="response.output_item.done", item=self.response.output[-1], **self._at())
 
-    def _add(self, item: MessageItem | CallItem) -> Iterator[Event]:
+    def _add(self, item: Item) -> Iterator[Event]:
         self._set(output=(*self.response.output, item))
         yield ItemEvent(type="response.output_item.added", item=item, **self._at())
 
     @property
-    def _open(self) -> MessageItem | CallItem | None:
+    def _open(self) -> Item | None:
         """The item that is being made; None: there is none."""
         last = self.response.output[-1] if self.response.output else None
         return last if last is not None and last.status == "in_progress" else None
 
-    def _replace(self, item: MessageItem | CallItem) -> None:
+    def _replace(self, item: Item) -> None:
         self._set(output=(*self.response.output[:-1], item))
 
     def _set(self, **changes: Any) -> None:
@@ -175,7 +223,7 @@ class ResponseProjection:
     def _told(self, kind: str) -> ResponseEvent:
         return ResponseEvent(type=kind, sequence_number=self._next(), response=self.response)
 
-    def _place(self, item: MessageItem | CallItem) -> dict[str, Any]:
+    def _place(self, item: Item) -> dict[str, Any]:
         return self._at() | {"item_id": item.id}
 
     def _at(self) -> dict[str, Any]:
@@ -219,9 +267,9 @@ def _status(step: Ended) -> tuple[Status, Incomplete | None]:
     return "completed", None
 
 
-def usage_of(tokens: Tokens) -> Usage:
+def usage_of(tokens: Tokens, num_thinking: int = 0) -> Usage:
     """Return the usage in OpenAI's form: cached tokens are a part of the input."""
     written = tokens.cache_write_5m + tokens.cache_write_1h
     num_input = tokens.uncached_input + tokens.cache_read + written
     details = InputDetails(tokens.cache_read, written)
-    return Usage(num_input, details, tokens.output, OutputDetails(), num_input + tokens.output)
+    return Usage(num_input, details, tokens.output, OutputDetails(num_thinking), num_input + tokens.output)

@@ -134,6 +134,16 @@ class ResultItem(Shape):
     created_by: Any = None
 
 
+class ReasoningItem(Shape):
+    """What a model thought before an earlier answer. A client sends it back; no prompt has it."""
+
+    id: str | None = None
+    summary: Any = None
+    content: Any = None
+    encrypted_content: Any = None
+    status: str | None = None
+
+
 class ReferenceItem(Shape):
     id: str
 
