@@ -129,7 +129,9 @@ def test_an_event_has_every_score_with_its_threshold(guard: Guard) -> None:
 
 
 def test_a_very_long_text_costs_a_bounded_time(guard: Guard) -> None:
-    assert guard.check("All is well. " * 400_000, "input").duration_us < 5_000_000
+    assert (
+        guard.check("All is well. " * 400_000, "input").duration_us < 60_000_000
+    )  # a reading of all of it takes minutes
 
 
 @pytest.mark.parametrize("text", ["", "   ", "…!?", "\n\n", "🙂"])
