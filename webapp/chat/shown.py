@@ -24,7 +24,7 @@ class ToolCall(Result):
     is_error: bool
 
 
-class Thinking(Result):
+class Thoughts(Result):
     """What the model thought before its answer. Its tokens are a part of the output."""
 
     text: str
@@ -51,7 +51,7 @@ class Message(ForkOrigin):
     role: Literal["user", "assistant"]
     text: str
     """An open answer has the text released so far, where a whole conversation is shown."""
-    thinking: Thinking | None
+    thinking: Thoughts | None
     """Null: there was none, or the answer is open."""
     calls: list[ToolCall]
     """The calls of the server's tools that a settled answer made, in order."""
@@ -80,7 +80,7 @@ def shown(message: models.Message, text: str | None = None) -> Message:
         parent_id=message.parent_id,
         role=role,
         text=message.text if text is None else text,
-        thinking=msgspec.convert(request.thinking, Thinking | None) if request else None,
+        thinking=msgspec.convert(request.thinking, Thoughts | None) if request else None,
         calls=_calls(request) if request else [],
         files=_files(message) if role == "user" else [],
         key=getattr(message, "key", None),  # annotated by Conversation.tree()

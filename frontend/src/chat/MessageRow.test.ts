@@ -30,13 +30,14 @@ afterEach(() => {
 
 /** An answer that ended before the page was opened. */
 function show(status: Message["status"], finish_reason: string): void {
-  const defaults = { id: "m", default_params: PARAMS, default_system_prompt: "" };
+  const defaults = { id: "m", default_params: PARAMS, default_system_prompt: "", thinks: false };
   chat = new Chat(new Socket(), new Outboxes(1).of(null), defaults);
   const answer = {
     id: "a",
     parent_id: "q",
     role: "assistant",
     text: " a a",
+    thinking: null,
     calls: [],
     files: [],
     request_id: "req_a",

@@ -17,7 +17,7 @@ let answer: (() => void) | null;
 let isHeld: boolean;
 /** The user's own presets on the server. */
 let presets: Preset[] = [];
-const DEFAULTS = { id: "m", default_params: PARAMS, default_system_prompt: "Be brief." };
+const DEFAULTS = { id: "m", default_params: PARAMS, default_system_prompt: "Be brief.", thinks: false };
 const given = {
   systemPrompt: "",
   windowPolicy: "drop" as const,

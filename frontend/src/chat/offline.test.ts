@@ -22,12 +22,14 @@ it("shows an answer whose further actions cannot be fetched, and fails at nothin
     id: "m",
     default_params: PARAMS,
     default_system_prompt: "",
+    thinks: false,
   });
   const message = {
     id: "a",
     parent_id: "q",
     role: "assistant",
     text: "Sea",
+    thinking: null,
     calls: [],
     files: [],
     request_id: "req_a",

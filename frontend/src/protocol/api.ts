@@ -25,7 +25,6 @@ import type {
   Segment,
   Simulation,
   SimulationRequest,
-  Thinking,
   Usage,
 } from "./events";
 
@@ -1518,7 +1517,7 @@ export interface Message {
   /** An open answer has the text released so far, where a whole conversation is shown. */
   text: string;
   /** Null: there was none, or the answer is open. */
-  thinking: Thinking | null;
+  thinking: Thoughts | null;
   /** The calls of the server's tools that a settled answer made, in order. */
   calls: ToolCall[];
   /** The files that a question carries. A deleted one is missing. */
@@ -3154,6 +3153,15 @@ export interface TextChecks {
   input: SafetyChecked;
   /** As an answer. */
   output: SafetyChecked;
+}
+
+/** What the model thought before its answer. Its tokens are a part of the output. */
+export interface Thoughts {
+  text: string;
+  num_tokens: number;
+  duration_us: number;
+  /** The way it ended: by the model's own tag, by its budget, by the user, or with the generation. */
+  cause: "answer_now" | "budget" | "cut" | "model";
 }
 
 /** One of the times of a request. */

@@ -1499,7 +1499,7 @@ export const FAILURES: Record<FailureCode, string> = {
   worker_lost: "The worker was lost",
 };
 
-export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "thinking" | "release" | "bill";
+export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "release" | "bill";
 export type Scene = "gateway" | "context" | "tokens" | "safety" | "queue" | "cache" | "prefill" | "sampling" | "release" | "bill";
 
 /** The display of one type of event. Code that needs more than its fields stands in frontend/src/trace. */
@@ -1550,9 +1550,9 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "token.proposed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "draft.verified": {"lane": "sampling", "is_mark": true, "label": "{num_accepted} of {ids|guess|guesses} accepted", "meaning": "The model checked these guesses in one pass. Accepted guesses cost no pass of their own.", "scene": null, "replay_ms": 0},
   "grammar.masked": {"lane": "sampling", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The grammar removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
-  "thinking.released": {"lane": "thinking", "is_mark": true, "label": "", "meaning": "The output check allowed these thoughts. They are shown apart from the answer.", "scene": "release", "replay_ms": 900},
-  "thinking.ended": {"lane": "thinking", "is_mark": true, "label": "thinking ended after {num_tokens|token}: {cause}", "meaning": "The model ended its thinking with a tag, or the tag was forced.", "scene": "release", "replay_ms": 900},
-  "thinking.answer_asked": {"lane": "thinking", "is_mark": true, "label": "answer now", "meaning": "The user asked for the answer, so the tag that ends the thinking was forced.", "scene": null, "replay_ms": 0},
+  "thinking.released": {"lane": "sampling", "is_mark": true, "label": "", "meaning": "The output check allowed these thoughts. They are shown apart from the answer.", "scene": "release", "replay_ms": 900},
+  "thinking.ended": {"lane": "sampling", "is_mark": true, "label": "thinking ended after {num_tokens|token}: {cause}", "meaning": "The model ended its thinking with a tag, or the tag was forced.", "scene": "release", "replay_ms": 900},
+  "thinking.answer_asked": {"lane": "sampling", "is_mark": true, "label": "answer now", "meaning": "The user asked for the answer, so the tag that ends the thinking was forced.", "scene": null, "replay_ms": 0},
   "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check allowed this text, and the worker sent it to the browser.", "scene": "release", "replay_ms": 900},
   "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text, so it never left the worker.", "scene": "release", "replay_ms": 1600},
   "tool.approval_asked": {"lane": "sampling", "is_mark": true, "label": "asks to approve {name}", "meaning": "The call changes something, so it waits for its user.", "scene": null, "replay_ms": 0},

@@ -30,6 +30,7 @@ export const PARAMS: SamplingParams = {
   min_p: 0,
   typical_p: 1,
   seed: 1,
+  thinking_tokens: null,
   max_tokens: 8,
   stop: [],
   stop_token_ids: [],
@@ -197,6 +198,7 @@ export const FORK: AnyEvent[] = [
     pieces: Array.from({ length: 40 }, () => btoa(" a")),
     special: [],
     lossy_bytes: 0,
+    thinking: null,
     duration_us: 1,
   },
   {
@@ -208,6 +210,7 @@ export const FORK: AnyEvent[] = [
     ids: Array.from({ length: 8 }, (_, index) => index),
     pieces: Array.from({ length: 8 }, () => btoa(" b")),
     text: " b".repeat(8),
+    thinking: "",
   },
   { ...LOOKED_UP, num_cached_tokens: 45 },
   {

@@ -18,6 +18,7 @@ import type {
   PromptTokenized,
   SafetyChecked,
   TextReleased,
+  ThinkingEnded,
   TextWithheld,
   TokenSampled,
   ToolApprovalAsked,
@@ -65,6 +66,14 @@ export interface Generation {
   outputChecks: SafetyChecked[];
   /** The answer began with the model's own refusal; null: no such opening was recognised. */
   refusal: SafetyChecked | null;
+  /** What the model thought before its answer. */
+  thinking: string;
+  /** Tokens of the thinking, those of its tags included. They stand before the answer's. */
+  numThinking: number;
+  /** The end of the thinking; null: it goes on, or there was none. */
+  thinkingEnded: ThinkingEnded | null;
+  /** When the user asked for the answer; null: not at all. */
+  answerAskedAt: number | null;
   releases: TextReleased[];
   withheld: TextWithheld | null;
   text: string;
@@ -105,6 +114,10 @@ export function emptyGeneration(number: number): Generation {
     masks: [],
     outputChecks: [],
     refusal: null,
+    thinking: "",
+    numThinking: 0,
+    thinkingEnded: null,
+    answerAskedAt: null,
     releases: [],
     withheld: null,
     text: "",
@@ -132,7 +145,7 @@ export function foldGeneration(own: Generation, event: GenerationEvent): Generat
       // Again and again while it waits: the first says since when, the last how many are in front.
       return attempted({ ...own, queued: { ...event, at: own.queued?.at ?? event.at } }, event.attempt);
     case "generation.forked":
-      return { ...own, forked: event, text: own.text + event.text };
+      return { ...own, forked: event, text: own.text + event.text, thinking: own.thinking + event.thinking };
     case "generation.started":
       // Started again after a worker was lost: the times before the first token are the first attempt's.
       return attempted({ ...own, started: own.started ?? event }, event.attempt, { worker: event.worker });
@@ -186,6 +199,12 @@ export function foldGeneration(own: Generation, event: GenerationEvent): Generat
     case "grammar.masked":
       own.masks.push(event);
       return own;
+    case "thinking.released":
+      return { ...own, thinking: own.thinking + event.text, numThinking: event.num_tokens };
+    case "thinking.ended":
+      return { ...own, thinkingEnded: event };
+    case "thinking.answer_asked":
+      return { ...own, answerAskedAt: event.at };
     case "text.released":
       own.releases.push(event);
       return { ...own, text: own.text + event.text };

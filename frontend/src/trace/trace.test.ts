@@ -248,6 +248,7 @@ it("shows what a fork kept as kept: text and positions go on after it, and no to
     ids: [7, 8],
     pieces: [btoa("On"), btoa("ce")],
     text: "Once",
+    thinking: "",
   };
   const view = foldAll([ACCEPTED, forked, token(2, 100_000), RELEASED]);
   expect(view.text).toBe("Once a a");

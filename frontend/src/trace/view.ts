@@ -271,6 +271,12 @@ export function generationPieces({ forked, tokens }: Generation): AnswerPiece[] 
   return [...(forked?.pieces ?? []).map((piece, position) => ({ position, piece })), ...tokens];
 }
 
+/** Those of the answer alone, without the thinking before it. */
+function spokenPieces(own: Generation): AnswerPiece[] {
+  const pieces = generationPieces(own);
+  return own.numThinking ? pieces.slice((own.forked?.ids.length ?? 0) + own.numThinking) : pieces;
+}
+
 /** A generation's pieces, and the position of its first token as the generation shown counts. */
 interface Stretch {
   generation: number;
@@ -290,11 +296,15 @@ function stretches(view: TraceView): Stretch[] {
   return found.map((each) => ({ ...each, first: each.first - shown }));
 }
 
-/** All tokens of the answer, of every generation; positions run on from those of the generation shown. */
+/**
+ * All tokens of the answer, of every generation, without those of the thinking; positions run on from those of the
+ * generation shown.
+ */
 export function answerPieces(view: TraceView): AnswerPiece[] {
-  return stretches(view).flatMap(({ first, pieces }) =>
-    first ? pieces.map(({ position, piece }) => ({ position: first + position, piece })) : pieces,
-  );
+  return stretches(view).flatMap(({ first }, index) => {
+    const pieces = spokenPieces(view.generations[index]!);
+    return first ? pieces.map(({ position, piece }) => ({ position: first + position, piece })) : pieces;
+  });
 }
 
 /** The generation of a position that runs on from those of the generation shown, and the position in it. */

@@ -277,6 +277,8 @@ export const api = {
     start("POST /api/messages/{message_id}/regenerate", { path: { message_id }, body }),
   step: (id: string, body: Operations["POST /api/requests/{request_id}/step"]["body"]) =>
     call("POST /api/requests/{request_id}/step", { path: at(id), body }),
+  /** End the model's thinking. */
+  answerNow: (id: string) => call("POST /api/requests/{request_id}/answer-now", { path: at(id) }),
   /** Approve or decline a call that changes something. */
   decideCall: (id: string, call_id: string, approve: boolean) =>
     call("POST /api/requests/{request_id}/approvals", { path: at(id), body: { call_id, approve } }),

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 Lane = Literal[
-    "browser", "gateway", "safety", "context", "tokens", "queue", "prefill", "sampling", "thinking", "release", "bill"
+    "browser", "gateway", "safety", "context", "tokens", "queue", "prefill", "sampling", "release", "bill"
 ]
 """A lane of the timeline."""
 Scene = Literal["gateway", "context", "tokens", "safety", "queue", "cache", "prefill", "sampling", "release", "bill"]

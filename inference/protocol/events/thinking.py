@@ -17,7 +17,7 @@ class ThinkingReleased(GenerationEvent, frozen=True, kw_only=True, tag="thinking
 
     unredacted: ClassVar = "num_tokens"
     shown: ClassVar = Shown(
-        lane="thinking",
+        lane="sampling",
         is_mark=True,
         meaning="The output check allowed these thoughts. They are shown apart from the answer.",
         scene="release",
@@ -38,7 +38,7 @@ class ThinkingEnded(GenerationEvent, frozen=True, kw_only=True, tag="thinking.en
 
     unredacted: ClassVar = "num_tokens duration_us cause"
     shown: ClassVar = Shown(
-        lane="thinking",
+        lane="sampling",
         is_mark=True,
         label="thinking ended after {num_tokens|token}: {cause}",
         meaning="The model ended its thinking with a tag, or the tag was forced.",
@@ -52,7 +52,7 @@ class AnswerAsked(GenerationEvent, frozen=True, kw_only=True, tag="thinking.answ
 
     unredacted: ClassVar = ""
     shown: ClassVar = Shown(
-        lane="thinking",
+        lane="sampling",
         is_mark=True,
         label="answer now",
         meaning="The user asked for the answer, so the tag that ends the thinking was forced.",

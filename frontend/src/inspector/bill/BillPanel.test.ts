@@ -38,3 +38,15 @@ it("says why blocks that were stored cost nothing", () => {
 it("says nothing of it when none were stored", () => {
   expect(text([ACCEPTED, ...ended("stop"), BILL])).not.toContain("without a promised time");
 });
+
+it("tells the share of the thinking, which has the output's price", () => {
+  const thought: AnyEvent = {
+    type: "thinking.ended",
+    generation: 0,
+    at: 300_000,
+    num_tokens: 1,
+    duration_us: 5,
+    cause: "model",
+  };
+  expect(text([ACCEPTED, thought, ...ended("stop"), BILL])).toContain("Thinking: 1 token of the output");
+});

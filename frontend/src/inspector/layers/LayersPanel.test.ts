@@ -16,6 +16,7 @@ const PROMPT = {
   pieces: [btoa("The"), btoa(" sky"), btoa(" is")],
   special: [],
   lossy_bytes: 0,
+  thinking: null,
   duration_us: 1,
 } as AnyEvent;
 

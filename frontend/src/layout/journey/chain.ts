@@ -10,6 +10,7 @@ export const CHAIN_ROW = 23;
 const NAMES: Record<string, string> = {
   model: "the model",
   greedy: "greedy",
+  thinking: "end of thinking",
   grammar: "grammar",
   logit_bias: "bias",
   banned_tokens: "banned",

@@ -239,6 +239,7 @@ describe("a fork", () => {
     ids: [504, 3575],
     pieces: [btoa("The"), btoa(" capital")],
     text: "The capital",
+    thinking: "",
   };
 
   it("is checked at the gateway, not where its text is released", () => {

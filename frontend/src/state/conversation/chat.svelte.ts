@@ -16,7 +16,7 @@ import { Summaries } from "./summaries.svelte";
 import { RequestTrace } from "../request/request-trace.svelte";
 
 /** A model, and the settings of a new conversation with it. */
-export type Defaults = Pick<Model, "id" | "default_params" | "default_system_prompt">;
+export type Defaults = Pick<Model, "id" | "default_params" | "default_system_prompt" | "thinks">;
 
 /** Most traces that stay on the page, some megabytes each. Older ones are loaded again when they are needed. */
 export const MOST_TRACES = 5;

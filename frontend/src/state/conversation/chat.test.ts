@@ -19,6 +19,7 @@ const message = (id: string, parent_id: string | null): Message => ({
   created_at: "",
   request_id: parent_id && `req_${id}`,
   is_imported: false,
+  thinking: null,
   calls: [],
   files: [],
   model: null,
@@ -69,8 +70,18 @@ function answer(path: string, { method, body, headers }: Init): Promise<Response
   });
 }
 
-const SMALL = { id: "small", default_params: { ...PARAMS }, default_system_prompt: "Be brief." };
-const BIG = { id: "big", default_params: { ...PARAMS, temperature: 0.9 }, default_system_prompt: "Be kind." };
+const SMALL = {
+  id: "small",
+  default_params: { ...PARAMS },
+  default_system_prompt: "Be brief.",
+  thinks: false,
+};
+const BIG = {
+  id: "big",
+  default_params: { ...PARAMS, temperature: 0.9 },
+  default_system_prompt: "Be kind.",
+  thinks: false,
+};
 
 function newChat(id: string | null): Chat {
   return new Chat(socket, outboxes.of(id), SMALL);

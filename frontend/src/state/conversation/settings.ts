@@ -60,6 +60,12 @@ export const FIELDS = [
     help: "Phrases of up to this many tokens may repeat. Longer ones become less likely with each token.",
   },
   {
+    key: "thinking_tokens",
+    label: "Longest thinking (thinking_tokens)",
+    step: 1,
+    help: "The model's thinking ends after so many tokens, and the answer follows. 0: it does not think. Empty: no such limit.",
+  },
+  {
     key: "max_tokens",
     label: "Longest answer (max_tokens)",
     step: 1,

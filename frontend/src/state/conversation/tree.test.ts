@@ -11,6 +11,7 @@ const message = (id: string, parent_id: string | null, role: Message["role"]): M
   created_at: "",
   request_id: null,
   is_imported: false,
+  thinking: null,
   calls: [],
   files: [],
   model: null,

@@ -38,7 +38,7 @@ function oddDraw(view: TraceView): Finding[] {
   const odd = view.tokens
     .flatMap((token) => {
       const nats = excess(token);
-      return nats !== null && nats >= ODD_NATS && token.chosen_by !== "person" ? [{ token, nats }] : [];
+      return nats !== null && nats >= ODD_NATS && token.chosen_by === "draw" ? [{ token, nats }] : [];
     })
     .sort((a, b) => b.nats - a.nats);
   const [worst] = odd;

@@ -230,14 +230,16 @@ interface Span {
 function releasedSpans(view: TraceView): Span[] {
   const order = ["allow", "flag", "rewrite", "block"] as const;
   let start = 0;
-  return view.releases.map(({ num_tokens, text }) => {
+  // Places in the thinking are counted apart from those in the answer.
+  const ofAnswer = view.outputChecks.filter(({ at }) => at > (view.thinkingEnded?.at ?? -Infinity));
+  const thinking: Span[] = view.numThinking ? [{ end: view.numThinking, verdict: null }] : [];
+  const released = view.releases.map(({ num_tokens, text }) => {
     const end = start + [...text].length;
-    const found = view.outputChecks.filter(
-      (check) => check.start < Math.max(end, start + 1) && check.end > start,
-    );
-    const last = text ? found : view.outputChecks.slice(-1);
+    const found = ofAnswer.filter((check) => check.start < Math.max(end, start + 1) && check.end > start);
+    const last = text ? found : ofAnswer.slice(-1);
     start = end;
     const worst = Math.max(-1, ...last.map(({ verdict }) => order.indexOf(verdict)));
     return { end: num_tokens, verdict: order[worst] ?? null };
   });
+  return [...thinking, ...released];
 }

@@ -274,7 +274,7 @@ function weigh(token: TokenSampled, own: SamplingParams, temperature: number): W
 }
 
 function isBeforeTemperature(name: ProcessorEffect["name"]): boolean {
-  return ["grammar", "banned_tokens", "dry", ...CHANGES_LOGITS].includes(name);
+  return ["thinking", "grammar", "banned_tokens", "dry", ...CHANGES_LOGITS].includes(name);
 }
 
 /**

@@ -29,6 +29,8 @@ function eventName(event: AnyEvent): string {
       return `check of ${checkedText(event)}: ${VERDICT_NAMES[event.verdict]}`;
     case "tool.finished":
       return event.is_error ? "tool: failed" : "tool: its result";
+    case "thinking.released":
+      return `thought: ${cut(event.text.replaceAll("\n", "↵"))}`;
     case "text.released":
       return `text released: ${cut(event.text.replaceAll("\n", "↵"))}`;
     default:

@@ -2,6 +2,7 @@
 import { type AnyEvent, SHOWN, type TokenSampled } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { browserMoments } from "../browser-clock";
+import { counted } from "../format";
 import { queueWaits, WAIT_WORDS } from "./queue-waits";
 import { takeOvers } from "../take-overs";
 import {
@@ -73,11 +74,15 @@ function embeddingSpans({ embeddedTexts: texts, embedding }: TraceView, add: Add
 type Add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen?: boolean) => void;
 
 function generationSpans(view: TraceView, add: Add): void {
-  const { context, prompt, started, generation, prefill, tokens } = view;
+  const { context, prompt, started, generation, prefill, tokens, thinkingEnded: thought } = view;
   const isRunning = !isOver(view) && generation === null;
   const pause = takeOvers(view).find(({ end }) => end === null);
   add("context", "context assembly", context && context.at - context.duration_us, context?.at);
   add("tokens", "tokenization", prompt && prompt.at - prompt.duration_us, prompt?.at);
+  if (view.numThinking) {
+    const title = thought ? `thinking: ${counted(thought.num_tokens, "token")}` : "thinking";
+    add("sampling", title, tokens[0]?.at, thought?.at ?? view.at, thought === null && isRunning);
+  }
   for (const { where, start, end, isOpen } of queueWaits(view))
     add("queue", WAIT_WORDS[where], start, end, isOpen);
   if (started?.server && !prefill.length)

@@ -17,6 +17,7 @@ export const SETTING_NAMES: Record<SettingName, string> = {
   dry_allowed_length: "DRY free tokens",
   dry_penalty_last_n: "DRY last tokens",
   dry_sequence_breakers: "DRY breakers",
+  thinking_tokens: "Longest thinking",
   max_tokens: "Longest answer",
   seed: "Seed",
   stop: "Stop texts",

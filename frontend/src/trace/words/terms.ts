@@ -420,6 +420,11 @@ export const TERMS = {
     sentence: "Only tokens stay that have at least this share of the likeliest one's probability.",
     exhibit: "sampling",
   },
+  thinkingEnd: {
+    sentence:
+      "The thinking's budget was spent, or the user wanted the answer: only the tag that ends the thinking is left.",
+    exhibit: "sampling",
+  },
   typicalP: {
     sentence:
       "Only tokens stay whose surprise is near the expected one, until together they reach this share.",
