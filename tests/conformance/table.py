@@ -34,6 +34,7 @@ CLIENTS = {
     "clients.test_agents": "openai-agents 0.24.0, chat completions and responses",
     "clients.test_langchain": "langchain-openai 1.7.3 (chat completions and responses), langchain-anthropic 1.7.7",
     "scripted.test_choosing": "openai and anthropic (Python), a scripted model that chooses among tools",
+    "scripted.test_thinking": "openai and anthropic (Python), a scripted model that thinks in tags",
     "test_schemathesis": "schemathesis 4.32.5, the OpenAPI document",
     "openai.test_bad_bodies": "httpx, broken bodies",
 }
