@@ -34,7 +34,7 @@ def answer_now(request: Request) -> bool:
     log = services.event_log()
     frames = log.read(request.pk)
     events = [event for frame in frames for event in frame.events]
-    if request.is_settled or not is_thinking(events):
+    if request.is_settled or not is_thinking(events) or not services.can_end_thinking(request.model):
         return False
     own, number = latest(events), last_number(events)
     if first(own, AnswerAsked) is None:

@@ -79,6 +79,8 @@ def _thinking_problem(params: SamplingParams, model: str) -> Problem | None:
         raise ApiError(503, "model_unavailable", str(error)) from None
     if found.tokenizer.thinking is None:
         return Problem("thinking_tokens", "is for models that think, and this one does not; leave it out")
+    if params.thinking_tokens and not services.can_end_thinking(model):
+        return Problem("thinking_tokens", "is not kept by the server behind this model; leave it out, or give 0")
     return None
 
 

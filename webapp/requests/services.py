@@ -125,6 +125,12 @@ def loaded_or_none(model: str) -> PromptServices | None:
         return None
 
 
+def can_end_thinking(model: str) -> bool:
+    """Return whether the model's thinking can be ended: this site's own engine forces the tag, no other server does."""
+    row = find(model)
+    return row is not None and not row.has_server
+
+
 def _state_of(path: Path) -> tuple[object, ...]:
     """A value that changes with the files of tokenizer and template."""
     files = [path / name for name in _TOKENIZER_FILES] if path.is_dir() else [path]

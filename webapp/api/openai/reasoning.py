@@ -7,6 +7,7 @@ from typing import get_args
 from inference.protocol.thinking import BUDGETS, Effort
 from webapp.calls.settings import thinks
 from webapp.gateway.errors import ApiError
+from webapp.requests import services
 
 _USUAL: Effort = "medium"
 """OpenAI's own, where a client names none."""
@@ -19,7 +20,7 @@ def thinking_tokens(model: str, effort: str | None, field: str) -> int | None:
         words = ", ".join(map(repr, get_args(Effort)))
         raise ApiError(400, "invalid_value", f"{field} must be one of {words}.", field)
     if thinks(model):
-        return BUDGETS[known]
+        return None if effort is None and not services.can_end_thinking(model) else BUDGETS[known]
     if effort not in (None, "none"):
         raise ApiError(
             400, "unsupported_parameter", f"Unsupported parameter: {field!r} is not supported with this model.", field
