@@ -25,9 +25,7 @@ TRICKY = [
 ]
 
 
-def write_byte_level(
-    path: Path, metadata: Metadata, pre: str, num_more_ids: int = 0, window: int = _WINDOW
-) -> Path:
+def write_byte_level(path: Path, metadata: Metadata, pre: str, num_more_ids: int = 0, window: int = _WINDOW) -> Path:
     """SmolLM2's vocabulary under another model's pre-tokenizer; the model may know more ids, or fewer."""
     writer = _writer(path, len(metadata.tokens) + num_more_ids, window)
     writer.add_tokenizer_model("gpt2")
