@@ -30,11 +30,8 @@ def test_a_budget_ends_the_thinking(budget: int) -> None:
     assert forced(found) == [(budget, 48, "budget"), (budget + 1, 49, "budget")]
     assert len(found.ids) == 24
     tags = [event for event in found.events if isinstance(event, TokenSampled) and event.chosen_by == "budget"]
-    effects = [effect for tag in tags for effect in tag.processors or ()]
-    assert [(effect.name, effect.num_candidates) for effect in effects] == [
-        ("thinking", 1),
-        ("thinking", 1),
-    ]
+    effects = [effect for tag in tags for effect in tag.processors or () if effect.name == "thinking"]
+    assert [effect.num_candidates for effect in effects] == [1, 1]
 
 
 def test_no_budget_forces_nothing() -> None:
