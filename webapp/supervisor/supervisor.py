@@ -21,10 +21,10 @@ from webapp.supervisor.child import Child
 from webapp.supervisor.fleet import Fleet
 from webapp.supervisor.leftovers import end_leftovers, is_ours_alone, num_open
 from webapp.supervisor.part import Part
+from webapp.supervisor.patience import Patience
 from webapp.supervisor.product import Product
 
 _POLL_S = 0.1
-_START_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 8.0
 """Time after which the remaining processes are killed. No request is open then, so nothing is lost."""
 _SETTLE_S = 6.0
@@ -125,12 +125,14 @@ class Supervisor:
 
     def _wait(self, is_done: Callable[[], bool], is_checked: bool = True) -> None:
         """Wait while the product starts. is_checked: the end of a process ends the wait. Raises CannotStart."""
-        deadline = time.monotonic() + _START_TIMEOUT_S
+        patience = Patience(lambda: [part.child.pid for part in self._parts])
         while not is_done():
             if is_checked:
                 self._check()
-            if time.monotonic() > deadline:
-                raise CannotStart(f"Not ready after {_START_TIMEOUT_S:.0f} s; see the logs in {self._product.logs}.")
+            if patience.is_over():
+                raise CannotStart(
+                    f"The processes stand still before they are ready. See the logs in {self._product.logs}."
+                )
             time.sleep(_POLL_S)
 
     def _check(self) -> None:
