@@ -14,6 +14,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from inference.grammar.check import CheckFailed, ChecksBusy
+from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import MessagesRefused, TemplateError
 from webapp.api.doors import check_door
@@ -146,6 +147,10 @@ def refusal_of(error: Exception) -> ApiError | None:
             logger.error("a form cannot be checked: %s", error)
             message = "The form of the answer could not be checked; the server's log has the details. Try again."
             return ApiError(500, "internal", message)
+        case SandboxError():
+            logger.error("a process that reads files failed: %s", error)
+            message = "The process that reads files ended. Nothing was kept. Try again in a few seconds."
+            return ApiError(503, "busy", message, retry_after_s=_BUSY_S)
         case MessagesRefused():
             return ApiError(400, "messages_refused", str(error))
         case TokenizerError() | TemplateError():

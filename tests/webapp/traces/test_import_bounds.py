@@ -11,6 +11,7 @@ import pytest
 
 from tests.webapp.traces.export.test_exports import import_, signed_in
 from webapp.requests.models import Request
+from webapp.traces.imports import bounded_reading
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,3 +32,26 @@ def test_a_short_trace_that_holds_a_great_deal_is_refused_and_costs_the_site_lit
     assert not Request.objects.exists()
     num_kilobytes = 1024 if sys.platform == "darwin" else 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000 * num_kilobytes
+
+
+_KILLED = """
+import os, signal
+class Work:
+    def answer(self, job):
+        if "root" in job:
+            return {}
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.django_db
+def test_an_import_whose_reader_is_killed_may_be_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    work = tmp_path / "work.py"
+    work.write_text(_KILLED)
+    monkeypatch.setattr(bounded_reading, "_WORK", work)
+    reading = bounded_reading.BoundedReading()
+    monkeypatch.setattr("webapp.api.traces.imports.bounded_reading", lambda: reading)
+    answer = import_(signed_in("alice"), b"{}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")
+    assert int(answer["Retry-After"]) > 0
+    assert not Request.objects.exists()

@@ -53,7 +53,7 @@ def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedReques
     """Import a trace (`.sgtrace`, `.json` or `.html`) or an archive's `.zip`.
 
     200: all are known. 400 `invalid_trace`, 413 `quota_exceeded`: nothing was imported. 429 `import_busy`: one import
-    of a user at a time.
+    of a user at a time. 503 `busy`: the process that reads files ended.
     """
     owner = user_id(request)
     if (file.size or 0) > MAX_BYTES:
