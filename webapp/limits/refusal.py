@@ -117,8 +117,9 @@ def budget_used_up(budget: Limit, nano: int, wait_s: int, work: Work) -> Refused
 
 
 def _money(nano: int, currency: str) -> str:
-    """To the thousandth of a cent: small budgets of a small model need it."""
-    return f"{nano / 1e9:,.5f} {currency}"
+    """Exact, with two decimals at least: what is left and what is asked for may differ in the last digit."""
+    units, rest = divmod(nano, 10**9)
+    return f"{units:,}.{f'{rest:09}'.rstrip('0').ljust(2, '0')} {currency}"
 
 
 def day_used_up(day: Limit, used: int, wait_s: int) -> Refused:

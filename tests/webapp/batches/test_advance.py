@@ -257,7 +257,7 @@ def test_a_budget_that_is_used_up_while_a_batch_runs_ends_each_further_line(alic
     assert (batches[1].status, states(batches[1])) == ("completed", ["succeeded", "errored"])
     answered = json.loads(batches[1].lines.get(index=1).answer)["response"]
     assert (answered["status_code"], answered["body"]["error"]["code"]) == (429, "insufficient_quota")
-    told = f"of your {budget} budget of 0.00010 USD is left"
+    told = f"of your {budget} budget of 0.0001 USD is left"
     assert told in answered["body"]["error"]["message"]
     assert told in batches[1].lines.get(index=1).error
     later = begin(alice, 2)

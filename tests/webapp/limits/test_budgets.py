@@ -114,7 +114,7 @@ def test_a_refusal_says_when_waiting_helps(alice: User) -> None:
     never = send(alice)
     assert (never.status_code, refusal(never)["code"]) == (429, "budget_used_up")
     assert "Retry-After" not in never  # the answer alone may cost more than the budget
-    assert refusal(never)["message"].startswith("0.00000 USD of your daily budget of 0.00000 USD is left")
+    assert refusal(never)["message"].startswith("0.00000001 USD of your daily budget of 0.000001 USD is left")
     assert UsageRecord.objects.get(status="refused").error_code == "budget_used_up:daily_budget"
     with pytest.raises(Refused) as refused:
         begin(alice, 1)
