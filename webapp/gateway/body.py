@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from django.core.exceptions import RequestDataTooBig
@@ -14,6 +14,7 @@ from django.http.multipartparser import MultiPartParserError
 
 from inference.protocol.events import ClientTiming, ServerInterval
 from inference.protocol.request import MAX_MESSAGE_BYTES
+from webapp.gateway.choices import choices_at
 from webapp.gateway.errors import ApiError
 from webapp.gateway.json_faults import fault_in, has_repeated_name, repeated_name
 
@@ -39,6 +40,7 @@ _INVISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf"}
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _WRONG_TYPE = re.compile(r"Expected `(.*)`, got `(.*)`")
+_NO_CHOICE = re.compile(r"Invalid (?:enum )?value (.*)", re.DOTALL)
 _IN_WORDS = {
     "str": "a text",
     "int": "a whole number",
@@ -73,7 +75,7 @@ def decode_body(data: bytes, kind: type[Input], most_bytes: int = MAX_BODY_BYTES
         body = msgspec.json.decode(data or b"{}", type=kind)
         is_ambiguous = len(data) <= MAX_BODY_BYTES and has_repeated_name(data)
     except msgspec.ValidationError as error:
-        raise ApiError(400, "invalid", *in_words(error)) from None
+        raise ApiError(400, "invalid", *in_words(error, kind=kind)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ApiError(400, "invalid_json", _broken(data, error)) from None
     except RecursionError:
@@ -114,18 +116,10 @@ def _converted(fields: QueryDict, kind: type[Input]) -> Input:
         # msgspec would take other texts for a flag too, such as "1".
         return msgspec.convert(texts | {name: _FLAGS.get(texts[name]) for name in flags}, kind, strict=False)
     except msgspec.ValidationError as error:
-        message, field = in_words(error)
-        if field in texts and (allowed := _allowed(kind, field)):
-            message = f"{field} must be {allowed}, not {texts[field]!r}."
+        message, field = in_words(error, kind=kind)
+        if field in flags:
+            message = f"{field} must be true or false, not {texts[field]!r}."
         raise ApiError(400, "invalid", message, field) from None
-
-
-def _allowed(kind: type[msgspec.Struct], field: str) -> str:
-    """The few texts that a field takes, in words; empty: it takes any."""
-    hint: Any = next(each.type for each in msgspec.structs.fields(kind) if each.encode_name == field)
-    if hint is bool:
-        return "true or false"
-    return " or ".join(str(option) for option in get_args(hint) if isinstance(option, str))
 
 
 def read_file(request: HttpRequest) -> Upload:
@@ -139,10 +133,12 @@ def read_file(request: HttpRequest) -> Upload:
     return file
 
 
-def in_words(error: msgspec.ValidationError, whole: str = "The body") -> tuple[str, str | None]:
+def in_words(
+    error: msgspec.ValidationError, whole: str = "The body", kind: type[msgspec.Struct] | None = None
+) -> tuple[str, str | None]:
     """Return a message for the user, and the field. msgspec ends its messages with the path: "- at `$.params.n`".
 
-    whole: the name of the path's root.
+    whole: the name of the path's root. kind: the type of the whole, whose few allowed values the message then lists.
     """
     message, _, path = str(error).partition(" - at `$")
     path = path.rstrip("`").lstrip(".")
@@ -157,6 +153,9 @@ def in_words(error: msgspec.ValidationError, whole: str = "The body") -> tuple[s
         wanted = " or ".join(_IN_WORDS.get(kind, kind) for kind in found[1].split(" | "))
         advice = _ADVICE.get(path.partition("[")[0], "")
         return f"{place} must be {wanted}, not {_GIVEN.get(found[2], found[2])}.{advice}", path or None
+    if (found := _NO_CHOICE.fullmatch(message)) and kind and (choices := choices_at(kind, path)):
+        *others, last = choices
+        return f"{place} must be {', '.join(others)}{' or ' if others else ''}{last}, not {found[1]}.", path
     return f"{place}: {message}.", path or None
 
 

@@ -69,6 +69,7 @@ def test_a_message_declares_its_tools_after_the_system_prompt(alice: Client) -> 
     [
         ("", {"tools": ["calculator", "shell"]}, "tools"),
         ("/messages", {"text": "Hello", "must_call": True}, "must_call"),
+        ("/messages", {"text": "Hello", "params": {"tool_calls": {"tools": [{"name": "a"}]}}}, "params.tool_calls"),
     ],
 )
 def test_what_cannot_be_called_is_refused_by_name(alice: Client, path: str, body: dict[str, Any], field: str) -> None:

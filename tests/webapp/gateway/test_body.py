@@ -34,7 +34,7 @@ def test_the_last_text_of_a_field_counts_and_an_empty_one_is_absent() -> None:
         ("form=json&is_short=1", "is_short", "is_short must be true or false, not '1'."),
         ("form=json&is_short=TRUE", "is_short", "is_short must be true or false, not 'TRUE'."),
         ("form=json&is_short=perhaps", "is_short", "is_short must be true or false, not 'perhaps'."),
-        ("form=pdf", "form", "form must be json or html, not 'pdf'."),
+        ("form=pdf", "form", "form must be html or json, not 'pdf'."),
         ("is_short=true", "form", "form is missing."),
     ],
 )

@@ -191,6 +191,9 @@ def _params_each(found: Conversation, body: NewMessage) -> list[SamplingParams] 
 
 def _with_tools(found: Conversation, params: SamplingParams, must_call: bool) -> SamplingParams:
     """The params with the conversation's tools. Raises ApiError."""
+    if params.tool_calls is not None:
+        message = "params.tool_calls has no effect in a chat. Choose the conversation's tools, and must_call if needed."
+        raise ApiError(400, "invalid", message, "params.tool_calls")
     definitions = catalog.definitions_of(found.tools)
     if not definitions:
         if must_call:

@@ -19,7 +19,6 @@ from webapp.gateway.errors import ApiError
 _NAMES = {
     "params.json_schema": "response_format",
     "params.tool_calls": "tools",
-    "params.max_tokens": "max_completion_tokens",
 }
 """OpenAI's names of settings that have another name here."""
 MAX_TOP_LOGPROBS = 20
@@ -33,11 +32,12 @@ def call_of(body: ChatBody) -> Call:
     try:
         params = settings_of(body.model, _settings(body, tools), body.n or 1)
     except ApiError as error:
-        raise renamed(error) from None
+        length = "max_tokens" if body.max_completion_tokens is None else "max_completion_tokens"
+        raise renamed(error, _NAMES | {"params.max_tokens": length}) from None
     return Call(body.model, messages, params, cache_hint=body.prompt_cache_key or "")
 
 
-def renamed(error: ApiError, names: Mapping[str, str] = _NAMES) -> ApiError:
+def renamed(error: ApiError, names: Mapping[str, str]) -> ApiError:
     """The same error with the field's name in OpenAI's form, also in its text. names: those that differ."""
     own = (error.field or "").removeprefix("params.")
     field = names.get(error.field or "", own) or None

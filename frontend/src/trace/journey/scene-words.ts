@@ -23,7 +23,7 @@ export function closestCaption(view: TraceView, position: number): string | null
   if (call?.position !== position) return null;
   const { token, first, second, isAfterSettings } = call;
   const odds = `“${first.name}” ${percent(first.chance)}, “${second.name}” ${percent(second.chance)}`;
-  return `The closest call: ${odds}${isAfterSettings ? "" : " by the model"}. The draw took ${quotedName(token)}.`;
+  return `The closest call: ${odds}${isAfterSettings ? "" : " by the model"}. ${isGreedy(token) ? "Without a draw, the model took" : "The draw took"} ${quotedName(token)}.`;
 }
 
 /** Null: the stage's own sentence says it. */

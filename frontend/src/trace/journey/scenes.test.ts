@@ -4,7 +4,7 @@ import type { AnyEvent } from "../../protocol/events";
 import { ACCEPTED, ended, failed, foldAll, RELEASED, token, WITHHELD } from "../fixtures";
 import { nextStep, stepBefore } from "./log-steps";
 import { progress, shownMs } from "./pace";
-import { caption, pictureWords } from "./scene-words";
+import { caption, closestCaption, pictureWords } from "./scene-words";
 import { isAtStep, sceneAt, SCENES } from "./scenes";
 import { Story } from "./story";
 import { stripFigure } from "./strip-figures";
@@ -83,6 +83,13 @@ it("ends a failed request in the scene in which it failed, with the reason", () 
   expect(sceneAt(view)).toBe("safety");
   expect(caption(view, "safety")).toContain("did not reach the model");
   expect(sceneAt(foldAll([ACCEPTED, token(0, 1), failed("generation", "worker_lost")]))).toBe("sampling");
+});
+
+it("tells a draw only of a token that was drawn", () => {
+  const greedy: AnyEvent = { ...token(0, 1), u: null };
+  const told = (event: AnyEvent): string | null => closestCaption(foldAll([ACCEPTED, event]), 0);
+  expect(told(token(0, 1))).toContain("The draw took");
+  expect(told(greedy)).toContain("Without a draw, the model took");
 });
 
 it("does not take what follows silently for a step", () => {

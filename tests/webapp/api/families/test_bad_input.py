@@ -64,6 +64,14 @@ def test_a_huge_number_is_refused(key: str, path: str) -> None:
     assert found == dict.fromkeys(found, 400)
 
 
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_a_length_is_refused_by_the_name_that_the_client_gave(key: str, name: str) -> None:
+    path = "/v1/chat/completions"
+    body = {each: value for each, value in BODIES[path].items() if each != "max_tokens"}
+    refusal = call(path, body | {name: -3}, key)
+    assert (refusal.status, refusal.error["param"]) == (400, name)
+
+
 def conversations(*wrong: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The messages in the place of each call's own."""
     for path in ("/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens"):
