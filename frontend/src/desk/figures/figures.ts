@@ -75,11 +75,12 @@ function requests(report: UsageReport, isOwn: boolean): Figure {
 function saved(report: UsageReport, currency: string): Figure {
   const values = amounts(report, "saved");
   const input = numInput(report.now);
+  const loss = nanoOf(report.now.saved, currency) < 0 ? "; writing it cost more" : "";
   return {
     name: "Saved by the cache",
     values: values.length ? values : UNBILLED,
     line: sums(report, (figures) => nanoOf(figures.saved, currency)),
-    note: input ? `${percent(report.now.cache_read / input)} of input cached` : "no input",
+    note: input ? `${percent(report.now.cache_read / input)} of input cached${loss}` : "no input",
   };
 }
 

@@ -52,7 +52,7 @@ export function differenceWords(billed: number, now: number, currency: string): 
 export function unknownWords(rows: RepricedRow[]): string {
   const num = rows.reduce((sum, { num_unknown }) => sum + num_unknown, 0);
   if (!num) return "Every request of the period is compared.";
-  return `${counted(num, "request")} ${num === 1 ? "is" : "are"} not compared: they embed texts, no saved trace tells what the cache did, or there is no price, or another currency.`;
+  return `${counted(num, "request")} ${num === 1 ? "is" : "are"} not compared. A request is left out where it embeds texts, calls tools, has no whole trace, or has no price in this currency.`;
 }
 
 const KINDS = {
