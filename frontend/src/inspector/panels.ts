@@ -2,7 +2,7 @@
 import type { Component } from "svelte";
 import type { RequestTrace } from "../state/request/request-trace.svelte";
 import type { StageId } from "../trace/stages";
-import { allCalls, isEmbedding, type TraceView } from "../trace/view";
+import { hasTools, madeCalls, isEmbedding, type TraceView } from "../trace/view";
 
 /** A panel's properties; each panel uses those it needs. */
 export interface PanelProps {
@@ -128,7 +128,7 @@ export const PANELS = [
     name: "Tools",
     group: "Model",
     load: () => import("./tools/ToolsPanel.svelte"),
-    hasContent: (view) => allCalls(view).length > 0,
+    hasContent: (view) => madeCalls(view).length > 0 || hasTools(view),
   },
   { name: "Timing", group: "Record", load: () => import("./timing/TimingPanel.svelte") },
   { name: "Network", group: "Record", load: () => import("./network/NetworkPanel.svelte") },
@@ -159,6 +159,7 @@ export const PANEL_OF: Record<StageId, PanelName> = {
   queue: "Timing",
   prefill: "Timing",
   sampling: "Sampling",
+  tools: "Tools",
   release: "Safety",
   bill: "Bill",
 };

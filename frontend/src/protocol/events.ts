@@ -1499,7 +1499,7 @@ export const FAILURES: Record<FailureCode, string> = {
   worker_lost: "The worker was lost",
 };
 
-export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "release" | "bill";
+export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "tools" | "release" | "bill";
 export type Scene = "gateway" | "context" | "tokens" | "safety" | "queue" | "cache" | "prefill" | "sampling" | "release" | "bill";
 
 /** The display of one type of event. Code that needs more than its fields stands in frontend/src/trace. */
@@ -1555,11 +1555,11 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "thinking.answer_asked": {"lane": "sampling", "is_mark": true, "label": "answer now", "meaning": "The user asked for the answer, so the tag that ends the thinking was forced.", "scene": null, "replay_ms": 0},
   "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check allowed this text, and the worker sent it to the browser.", "scene": "release", "replay_ms": 900},
   "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text, so it never left the worker.", "scene": "release", "replay_ms": 1600},
-  "tool.approval_asked": {"lane": "sampling", "is_mark": true, "label": "asks to approve {name}", "meaning": "The call changes something, so it waits for its user.", "scene": null, "replay_ms": 0},
-  "tool.approved": {"lane": "sampling", "is_mark": true, "label": "approved", "meaning": "The user approved the call, which runs now.", "scene": null, "replay_ms": 0},
-  "tool.called": {"lane": "sampling", "is_mark": true, "label": "calls {name}", "meaning": "The answer pauses until the tool's result.", "scene": null, "replay_ms": 0},
-  "tool.declined": {"lane": "sampling", "is_mark": true, "label": "declined by {by}", "meaning": "The call is not made.", "scene": null, "replay_ms": 0},
-  "tool.finished": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "tool.approval_asked": {"lane": "tools", "is_mark": true, "label": "asks to approve {name}", "meaning": "The call changes something, so it waits for its user.", "scene": null, "replay_ms": 0},
+  "tool.approved": {"lane": "tools", "is_mark": true, "label": "approved", "meaning": "The user approved the call, which runs now.", "scene": null, "replay_ms": 0},
+  "tool.called": {"lane": "tools", "is_mark": true, "label": "calls {name}", "meaning": "The answer pauses until the tool's result.", "scene": null, "replay_ms": 0},
+  "tool.declined": {"lane": "tools", "is_mark": true, "label": "declined by {by}", "meaning": "The call is not made.", "scene": null, "replay_ms": 0},
+  "tool.finished": {"lane": "tools", "is_mark": false, "label": "", "meaning": "The server ran the tool. Calls of one pause run side by side.", "scene": null, "replay_ms": 0},
   "bill.posted": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": "bill", "replay_ms": 2000},
   "probe.attended": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "probe.summed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},

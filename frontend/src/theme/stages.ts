@@ -10,6 +10,7 @@ export const HUES: Record<StageId, number> = {
   queue: 300,
   prefill: 190,
   sampling: 165,
+  tools: 245,
   release: 45,
   bill: 70,
 };

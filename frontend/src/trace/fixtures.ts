@@ -111,6 +111,7 @@ export const ACCEPTED = {
   received_at: -2000,
   accepted_unix_us: 1_000_000,
   params: PARAMS,
+  features: [],
 } as unknown as AnyEvent;
 
 export const WITHHELD: AnyEvent = {

@@ -8,6 +8,7 @@ export const STAGES = [
   { id: "queue", label: "Queue" },
   { id: "prefill", label: "Prefill" },
   { id: "sampling", label: "Sampling" },
+  { id: "tools", label: "Tools" },
   { id: "release", label: "Release" },
   { id: "bill", label: "Bill and save" },
 ] as const;

@@ -139,6 +139,11 @@ export function allCalls({ generations }: TraceView): ToolCalled[] {
   return generations.flatMap(({ toolCalls }) => toolCalls);
 }
 
+/** True: the server offered the model tools of its own. */
+export function hasTools({ accepted }: TraceView): boolean {
+  return accepted?.features.some((flag) => flag.startsWith("tool:")) ?? false;
+}
+
 /** The questions about calls that change something, in order. */
 export function allApprovals({ generations }: TraceView): ToolApprovalAsked[] {
   return generations.flatMap(({ approvals }) => approvals);

@@ -6,7 +6,19 @@ from typing import Literal
 
 import msgspec
 
-Lane = Literal["browser", "gateway", "safety", "context", "tokens", "queue", "prefill", "sampling", "release", "bill"]
+Lane = Literal[
+    "browser",
+    "gateway",
+    "safety",
+    "context",
+    "tokens",
+    "queue",
+    "prefill",
+    "sampling",
+    "tools",
+    "release",
+    "bill",
+]
 """A lane of the timeline."""
 Scene = Literal["gateway", "context", "tokens", "safety", "queue", "cache", "prefill", "sampling", "release", "bill"]
 """A step of the journey."""

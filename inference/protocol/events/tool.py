@@ -19,7 +19,9 @@ class ToolCalled(GenerationEvent, frozen=True, kw_only=True, tag="tool.called"):
     sandbox: str = ""
 
     unredacted: ClassVar = "source"
-    shown: ClassVar = Shown(is_mark=True, label="calls {name}", meaning="The answer pauses until the tool's result.")
+    shown: ClassVar = Shown(
+        lane="tools", is_mark=True, label="calls {name}", meaning="The answer pauses until the tool's result."
+    )
 
 
 class ToolFinished(GenerationEvent, frozen=True, kw_only=True, tag="tool.finished"):
@@ -31,6 +33,7 @@ class ToolFinished(GenerationEvent, frozen=True, kw_only=True, tag="tool.finishe
     duration_us: int
 
     unredacted: ClassVar = "is_error duration_us"
+    shown: ClassVar = Shown(lane="tools", meaning="The server ran the tool. Calls of one pause run side by side.")
 
 
 class ToolApprovalAsked(GenerationEvent, frozen=True, kw_only=True, tag="tool.approval_asked"):
@@ -45,7 +48,10 @@ class ToolApprovalAsked(GenerationEvent, frozen=True, kw_only=True, tag="tool.ap
 
     unredacted: ClassVar = "timeout_us"
     shown: ClassVar = Shown(
-        is_mark=True, label="asks to approve {name}", meaning="The call changes something, so it waits for its user."
+        lane="tools",
+        is_mark=True,
+        label="asks to approve {name}",
+        meaning="The call changes something, so it waits for its user.",
     )
 
 
@@ -54,7 +60,9 @@ class ToolApproved(GenerationEvent, frozen=True, kw_only=True, tag="tool.approve
 
     call_id: str
 
-    shown: ClassVar = Shown(is_mark=True, label="approved", meaning="The user approved the call, which runs now.")
+    shown: ClassVar = Shown(
+        lane="tools", is_mark=True, label="approved", meaning="The user approved the call, which runs now."
+    )
 
 
 class ToolDeclined(GenerationEvent, frozen=True, kw_only=True, tag="tool.declined"):
@@ -65,4 +73,4 @@ class ToolDeclined(GenerationEvent, frozen=True, kw_only=True, tag="tool.decline
     """`time`: no decision came in time."""
 
     unredacted: ClassVar = "by"
-    shown: ClassVar = Shown(is_mark=True, label="declined by {by}", meaning="The call is not made.")
+    shown: ClassVar = Shown(lane="tools", is_mark=True, label="declined by {by}", meaning="The call is not made.")

@@ -35,6 +35,7 @@ from inference.protocol.events import (
     TokenSampled,
     ToolApprovalAsked,
     ToolApproved,
+    ToolCalled,
     ToolDeclined,
     ToolFinished,
     first,
@@ -50,6 +51,7 @@ STAGES = {
     "queue": "Queue",
     "prefill": "Prefill",
     "sampling": "Sampling",
+    "tools": "Tools",
     "release": "Release",
     "bill": "Bill and save",
 }
@@ -176,7 +178,7 @@ def _approval_spans(log: Log) -> Iterator[Span]:
     over = log.terminal
     for question in log.all(ToolApprovalAsked):
         end = decisions.get(question.call_id, None if over is None else over.at)
-        yield from _between("sampling", "waiting for approval", question.at, end)
+        yield from _between("tools", "waiting for approval", question.at, end)
 
 
 def _event_spans(log: Log) -> Iterator[Span]:
@@ -184,6 +186,7 @@ def _event_spans(log: Log) -> Iterator[Span]:
     last_token: TokenSampled | None = None
     preempted: GenerationPreempted | None = None
     silent_since: int | None = None
+    tools = {call.call_id: call.name for call in log.all(ToolCalled)}
     for event in log.events:
         if isinstance(event, TokenSampled):
             is_first = last_token is None or last_token.generation != event.generation
@@ -194,6 +197,8 @@ def _event_spans(log: Log) -> Iterator[Span]:
                 yield from _between("queue", "waiting for memory", preempted.at, event.at - event.step_us)
                 preempted = None
             yield _lasting("prefill", f"prompt tokens {event.start + 1} to {event.end}", event, event.step_us)
+        elif isinstance(event, ToolFinished):
+            yield _lasting("tools", f"tool {tools.get(event.call_id, '')}".rstrip(), event, event.duration_us)
         elif (lasting := _of_its_own_duration(event)) is not None:
             yield lasting
         elif not isinstance(event, GatewayChecked | BillPosted | RequestObserved):
@@ -236,8 +241,6 @@ def _of_its_own_duration(event: AnyEvent) -> Span | None:
             return _lasting("tokens", "tokenization", event, event.duration_us)
         case EmbeddingComputed():
             return _lasting("prefill", "embedding", event, event.duration_us)
-        case ToolFinished():
-            return _lasting("sampling", "tool", event, event.duration_us)
     return None
 
 

@@ -24,7 +24,7 @@ export const PLACES: Record<FindingKind, { panel: PanelName; stage: StageId }> =
   preempted: { panel: "Batch", stage: "queue" },
   drafts: { panel: "Guessing", stage: "sampling" },
   grammar: { panel: "Grammar", stage: "sampling" },
-  tool: { panel: "Tools", stage: "sampling" },
+  tool: { panel: "Tools", stage: "tools" },
   cache: { panel: "Cache", stage: "prefill" },
   dropped: { panel: "Context", stage: "context" },
   lossy: { panel: "Tokens", stage: "tokens" },

@@ -150,15 +150,17 @@ function paintBars(
   for (const run of found) {
     // A hairline of paper parts neighbours that are wide enough to spare it.
     const width = run.width > 3 ? run.width - 1 : run.width;
-    if (width < 8) ctx.fillRect(run.x, y, width, box.barHeight);
+    const line = lineOf(run.span, box);
+    if (width < 8) ctx.fillRect(run.x, y + line.y, width, line.height);
     else {
       ctx.beginPath();
-      ctx.roundRect(run.x, y, width, box.barHeight, 2);
+      ctx.roundRect(run.x, y + line.y, width, line.height, 2);
       ctx.fill();
     }
   }
   found.forEach((run, index) => {
-    if (run.count > 1) return;
+    // A line is too low for a text.
+    if (run.count > 1 || (run.span.lines?.num ?? 1) > 1) return;
     const { span } = run;
     const length = duration((span.isOpen ? Math.max(span.end, now) : span.end) - span.start);
     const font = span.position === undefined ? palette.sans : palette.mono;
@@ -169,6 +171,12 @@ function paintBars(
     if (span.position === undefined)
       write(ctx, [length], x, free, y, box, palette.soft, palette.mono, palette.paper);
   });
+}
+
+/** The span's place in the height of its bar. */
+function lineOf({ lines = { at: 0, num: 1 } }: Span, { barHeight }: Box): { y: number; height: number } {
+  const height = barHeight / lines.num;
+  return { y: lines.at * height, height: lines.num > 1 ? Math.max(1, height - 1) : height };
 }
 
 const widths = new Map<string, number>();

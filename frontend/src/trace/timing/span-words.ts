@@ -28,7 +28,7 @@ function eventName(event: AnyEvent): string {
     case "safety.checked":
       return `check of ${checkedText(event)}: ${VERDICT_NAMES[event.verdict]}`;
     case "tool.finished":
-      return event.is_error ? "tool: failed" : "tool: its result";
+      return event.is_error ? "tool: failed" : "tool";
     case "thinking.released":
       return `thought: ${cut(event.text.replaceAll("\n", "↵"))}`;
     case "text.released":
@@ -66,6 +66,7 @@ const STAGE_MEANINGS: Record<StageId, string> = {
   queue: "The request waits until the engine has room for it.",
   prefill: "The model reads the prompt, many tokens in one step.",
   sampling: "One pass of the model gives the next token.",
+  tools: "The answer pauses while the server runs the tools that the model called.",
   release: "A classifier reads the answer before you do. The worker holds the text until then.",
   bill: "The server prices the tokens and saves the trace.",
 };

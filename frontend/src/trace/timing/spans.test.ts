@@ -78,3 +78,33 @@ it("shows the wait for a user's approval, also while it lasts", () => {
   expect(waits(ACCEPTED, asked)).toEqual([[2000, 2000, true]]);
   expect(waits(ACCEPTED, asked, decided)).toEqual([[2000, 5000, false]]);
 });
+
+it("shows the calls of one pause side by side, also while they run", () => {
+  const called = (number: number, name: string) =>
+    ({
+      type: "tool.called",
+      at: 2000,
+      generation: 0,
+      call_id: `call_0_${number}`,
+      name,
+      arguments: "{}",
+      source: "builtin",
+      sandbox: "",
+    }) as const;
+  const finished = {
+    type: "tool.finished",
+    at: 6000,
+    generation: 0,
+    call_id: "call_0_1",
+    result: "4",
+    is_error: true,
+    duration_us: 3000,
+  } as const;
+  const bars = spans(foldAll([ACCEPTED, called(0, "clock"), called(1, "calculator"), finished]))
+    .filter(({ stage, isMark }) => stage === "tools" && !isMark)
+    .map(({ title, start, end, isOpen, lines }) => ({ title, start, end, isOpen, lines }));
+  expect(bars).toEqual([
+    { title: "clock", start: 2000, end: 6000, isOpen: true, lines: { at: 0, num: 2 } },
+    { title: "calculator: failed", start: 3000, end: 6000, isOpen: false, lines: { at: 1, num: 2 } },
+  ]);
+});

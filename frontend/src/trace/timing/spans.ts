@@ -1,5 +1,11 @@
 /** A request's spans and marks, lane by lane: the few that are made of several events, and one for each other event. */
-import { type AnyEvent, SHOWN, type TokenSampled } from "../../protocol/events";
+import {
+  type AnyEvent,
+  SHOWN,
+  type TokenSampled,
+  type ToolCalled,
+  type ToolFinished,
+} from "../../protocol/events";
 import type { StageId } from "../stages";
 import { browserMoments } from "../browser-clock";
 import { counted } from "../format";
@@ -7,7 +13,9 @@ import { queueWaits, WAIT_WORDS } from "./queue-waits";
 import { takeOvers } from "../take-overs";
 import {
   allApprovals,
+  allCalls,
   allReleases,
+  allResults,
   atLastGeneration,
   decisionOf,
   eachGeneration,
@@ -31,6 +39,8 @@ export interface Span {
   end: number;
   /** For spans that stand for a generated token. */
   position?: number;
+  /** The part of the lane's height that the span fills, where several run side by side. */
+  lines?: { at: number; num: number };
 }
 
 type Moment = number | null | undefined;
@@ -57,13 +67,33 @@ export function stageSpans(view: TraceView): Span[] {
   for (const each of eachGeneration(view)) generationSpans(each, add);
   for (const { call_id, at } of allApprovals(view)) {
     const end = decisionOf(view, call_id) ?? over;
-    add("sampling", "waiting for approval", at, end?.at ?? view.at, end === null);
+    add("tools", "waiting for approval", at, end?.at ?? view.at, end === null);
   }
+  if (!over) found.push(...openCalls(view));
   add("bill", "bill", (generation ?? view.embedding)?.at, bill?.at);
   const isWaiting = waitingApprovals(view).length > 0;
   if (generation && !bill && !isOver(view) && !isWaiting) add("bill", "bill", generation.at, view.at, true);
   add("bill", "saving the trace", bill?.at, over?.at);
   return found;
+}
+
+function openCalls(view: TraceView): Span[] {
+  const calls = allCalls(view);
+  const done = new Set(allResults(view).map(({ call_id }) => call_id));
+  const open = new Map(calls.filter(({ call_id }) => !done.has(call_id)).map((call) => [call.call_id, call]));
+  return [...open.values()].map((call) => ({
+    ...titled("tools", call.name, call.at, view.at, true),
+    lines: linesOf(calls, call),
+  }));
+}
+
+/** The calls of one generation run side by side: each has its own line of the lane. A take-over calls again. */
+function linesOf(calls: ToolCalled[], { generation, call_id }: ToolCalled | ToolFinished): Span["lines"] {
+  const ids = [
+    ...new Set(calls.filter((each) => each.generation === generation).map((each) => each.call_id)),
+  ];
+  const at = ids.indexOf(call_id);
+  return at < 0 ? undefined : { at, num: ids.length };
 }
 
 function embeddingSpans({ embeddedTexts: texts, embedding }: TraceView, add: Add): void {
@@ -110,8 +140,10 @@ export class SpanReader {
   private lastToken: TokenSampled | null = null;
   private preemptedAt: number | null = null;
   private interruptedAt: number | null = null;
+  private readonly calls: ToolCalled[] = [];
 
   read({ event }: NumberedEvent): Span[] {
+    if (event.type === "tool.called") this.calls.push(event);
     const found = [...this.waitAfterPreemption(event), ...this.takeOver(event)];
     const shown = SHOWN[event.type];
     if (shown?.is_mark) found.push(lasting(shown.lane, event, event.at, event.at, true));
@@ -121,8 +153,7 @@ export class SpanReader {
       found.push(
         lasting(event.subject ? "safety" : "release", event, event.at - event.duration_us, event.at),
       );
-    else if (event.type === "tool.finished")
-      found.push(lasting("sampling", event, event.at - event.duration_us, event.at));
+    else if (event.type === "tool.finished") found.push(this.call(event));
     else if (event.type === "token.sampled") found.push(this.token(event));
     return found;
   }
@@ -137,6 +168,13 @@ export class SpanReader {
       ...lasting("sampling", event, before ? start : event.at, event.at, !before),
       position: event.position,
     };
+  }
+
+  private call(event: ToolFinished): Span {
+    const name = this.calls.find(({ call_id }) => call_id === event.call_id)?.name;
+    const span = lasting("tools", event, event.at - event.duration_us, event.at);
+    if (!name) return span;
+    return { ...span, title: event.is_error ? `${name}: failed` : name, lines: linesOf(this.calls, event) };
   }
 
   /** The pause from the last word of a worker that ended to the attempt that goes on. */

@@ -9,7 +9,7 @@ import { queueWaits } from "../timing/queue-waits";
 import { keptWords } from "../context/reading";
 import { categoryWords, judged, worstOf } from "./safety-words";
 import { gravest, verdictWords } from "../verdicts";
-import { isOver, waitedForChoice, type TraceView } from "../view";
+import { allResults, isOver, madeCalls, waitedForChoice, type TraceView } from "../view";
 import { savedTime } from "../context/saved-time";
 
 export function sentence(view: TraceView, stage: StageId): string {
@@ -128,9 +128,25 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     const kept = view.forked ? `, after ${keptWords(view.forked)}` : "";
     return `${counted(view.tokens.length, "token")} ${view.tokens.length === 1 ? "was" : "were"} sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}${kept}.`;
   },
+  tools: toolsSentence,
   release: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),
   bill: ({ bill }) => bill && billSentence(bill),
 };
+
+function toolsSentence(view: TraceView): string {
+  const [calls, results] = [madeCalls(view), allResults(view)];
+  const num = view.accepted?.params.tool_calls?.tools.length ?? 0;
+  if (!num && !calls.length) return "The model was offered no tool.";
+  if (!calls.length)
+    return `The model was offered ${counted(num, "tool")} and called none${isOver(view) ? "" : " yet"}.`;
+  const names = [...new Set(calls.map(({ name }) => name))].join(", ");
+  const made = `The model made ${counted(calls.length, "call")}: ${names}.`;
+  if (!results.length) return made;
+  const longest = Math.max(...results.map(({ duration_us }) => duration_us));
+  const numFailed = results.filter(({ is_error }) => is_error).length;
+  const failed = numFailed ? `, and ${count(numFailed)} failed` : "";
+  return `${made} ${results.length > 1 ? "The longest" : "It"} took ${duration(longest)}${failed}.`;
+}
 
 /** A sum under a cent is also given for a million of its kind: small parts of a cent cannot be compared. */
 function billSentence({ lines, total_nano: total, currency }: BillPosted): string {
