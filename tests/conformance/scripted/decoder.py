@@ -32,6 +32,8 @@ OTHERWISE = "Done."
 END_OF_THINKING = b"</think>"
 _LOGIT = 30.0
 """Of the one token that the script has next; all others have 0."""
+_MOST_CHARS = 200
+"""Characters that the next token depends on. A step must not encode the whole rest of a long script."""
 _BEGIN, _USER, _ASSISTANT = "<|im_start|>", b"user\n", b"assistant\n"
 
 
@@ -87,7 +89,7 @@ class ScriptedDecoder:
         rest = script.removeprefix(written)
         if not rest or not script.startswith(written):
             return self._end
-        return self._tokenizer.encode(rest.decode())[0]
+        return self._tokenizer.encode(rest.decode()[:_MOST_CHARS])[0]
 
     def _turns(self, ids: Sequence[int]) -> list[bytes]:
         """The text of each turn, its role first."""
