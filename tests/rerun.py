@@ -13,6 +13,8 @@ from _pytest.runner import runtestprotocol
 
 FOLDERS = {"browser", "faults"}
 """Their tests share the machine with real browsers and dying processes."""
+_ENDED = set[str]()
+"""Browser modules with a test that failed twice. What follows it usually fails too, and each try takes minutes."""
 _REASON = "why it failed at first"
 """A property of the test's reports. They travel from a process of pytest-xdist to the one that writes the summary."""
 
@@ -23,10 +25,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if failed := next((report for report in reports if report.failed), None):
+    failed = next((report for report in reports if report.failed), None)
+    if failed and str(item.path) not in _ENDED:
         reports = _second_try(item, nextitem)
         again = next((report for report in reports if report.failed), None)
         if again:
+            if "browser" in item.path.parts:
+                _ENDED.add(str(item.path))
             again.sections.append(("the first try", failed.longreprtext))
         else:
             for report in reports:

@@ -101,3 +101,26 @@ def test_three(page):
 def test_a_second_try_begins_a_browser_module_again(tmp_path: Path) -> None:
     done = run_file(tmp_path / "browser", MODULE)
     assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout
+
+
+TWICE = """
+from pathlib import Path
+import pytest
+
+def tried(name):
+    with (Path(__file__).with_name(name)).open("a") as file:
+        file.write("x")
+    assert False
+
+def test_one():
+    tried("one")
+
+def test_two():
+    tried("two")
+"""
+
+
+def test_after_a_test_that_failed_twice_the_rest_of_its_browser_module_is_tried_once(tmp_path: Path) -> None:
+    folder = tmp_path / "browser"
+    assert run_file(folder, TWICE).returncode == 1
+    assert ((folder / "one").read_text(), (folder / "two").read_text()) == ("xx", "x")

@@ -79,6 +79,9 @@ export const FIELDS = [
   },
 ] as const;
 
+/** Those that may be empty. */
+export const OPTIONAL: ReadonlySet<string> = new Set(["thinking_tokens", "seed"]);
+
 const LABELS: Record<string, string> = {
   ...Object.fromEntries(FIELDS.map(({ key, label }) => [key, label.replace(/ \(.*/, "")])),
   n: "Answers",
