@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 from playwright.sync_api import Page
 
+from tests.browser.commands import Commands
 from tests.environment import share_database, share_made
 from tests.processes import is_alive
 
@@ -53,6 +54,7 @@ class Running:
                 self.link = found.group()
                 break
         assert self.link, "".join(self.lines)
+        self._commands = Commands(os.environ | {"SIGHTGLASS_DATA": str(data), **settings})
         self.look()
 
     def look(self) -> None:
@@ -61,11 +63,11 @@ class Running:
 
     def sign_in(self, user: str) -> None:
         """Make `link` a new one, of this user."""
-        command = [sys.executable, "manage.py", "signin_link", "--user", user]
-        environment = os.environ | {"SIGHTGLASS_DATA": str(self.data)}
-        self.link = subprocess.run(
-            command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        self.link = self.manage("signin_link", "--user", user).strip()
+
+    def manage(self, *command: str) -> str:
+        """Run a command of `manage.py`; return what it printed."""
+        return self._commands.run(*command)
 
     def children(self) -> dict[str, int]:
         """Process ids of what it started, by name."""
@@ -84,6 +86,7 @@ class Running:
             time.sleep(0.05)
 
     def end(self) -> None:
+        self._commands.end()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(120)

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import findings
 from tests.browser.running import Running
 from tests.browser.test_acting import WIDTHS
-from tests.browser.test_desk import at, manage
+from tests.browser.test_desk import at
 from tests.sign_in import press_link
 
 NAME = "nora <i>n</i>"
@@ -24,13 +24,13 @@ def page_of_nora(page: Page, product: Running) -> Page:
     """In a browser of its own."""
     assert page.context.browser is not None
     found = page.context.browser.new_context().new_page()
-    press_link(found, manage(product, "signin_link", "--user", NAME).strip())
+    press_link(found, product.manage("signin_link", "--user", NAME).strip())
     return found
 
 
 @pytest.fixture
 def nora(page: Page, product: Running) -> Iterator[Page]:
-    manage(product, "shell", "--no-imports", "-c", _FORGET)
+    product.manage("shell", "--no-imports", "-c", _FORGET)
     found = page_of_nora(page, product)
     yield found
     found.context.close()
@@ -129,7 +129,7 @@ def test_a_user_makes_a_key_which_works_until_it_is_revoked(nora: Page, product:
 
 
 def test_an_operator_revokes_a_key_of_a_user(page: Page, nora: Page, product: Running) -> None:
-    secret = manage(product, "create_key", NAME, "--name", "leaked").split()[-1]
+    secret = product.manage("create_key", NAME, "--name", "leaked").split()[-1]
     page.goto(at(product, "/admin/users/"))
     page.get_by_role("link", name=NAME).click()
     page.get_by_role("button", name="Revoke leaked").click()

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import findings
 from tests.browser.running import Running, post
-from tests.browser.test_desk import at, manage
+from tests.browser.test_desk import at
 from tests.browser.waiting import wait_until
 from tests.sign_in import press_link
 
@@ -22,9 +22,9 @@ WIDTHS = [(1280, 900), (390, 844)]
 @pytest.fixture(scope="module")
 def desk(page: Page, product: Running) -> Iterator[Page]:
     """The operator's page, with demonstration data while this module runs."""
-    manage(product, "seed_demo", "--days", "30")
+    product.manage("seed_demo", "--days", "30")
     yield page
-    manage(product, "seed_demo", "--remove")
+    product.manage("seed_demo", "--remove")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def other(page: Page, product: Running) -> Iterator[Page]:
     assert page.context.browser is not None
     context = page.context.browser.new_context()
     found = context.new_page()
-    press_link(found, manage(product, "signin_link", "--user", STOPPED).strip())
+    press_link(found, product.manage("signin_link", "--user", STOPPED).strip())
     yield found
     context.close()
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
@@ -14,28 +11,20 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import findings
-from tests.browser.running import ROOT, Running
+from tests.browser.running import Running
 from tests.sign_in import press_link
 
 WIDTHS = [(1280, 900), (390, 844)]
 
 
-def manage(product: Running, *command: str) -> str:
-    environment = os.environ | {"SIGHTGLASS_DATA": str(product.data)}
-    done = subprocess.run(
-        [sys.executable, "manage.py", *command], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
-    )
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def desk(page: Page, product: Running) -> Iterator[Page]:
     """The operator's page, with demonstration data while this module runs."""
-    manage(product, "seed_demo", "--days", "30")
+    product.manage("seed_demo", "--days", "30")
     page.goto(at(product, "/admin/"))
     expect(page.get_by_role("heading", name="Safety verdicts")).to_be_visible()
     yield page
-    manage(product, "seed_demo", "--remove")
+    product.manage("seed_demo", "--remove")
 
 
 def at(product: Running, path: str) -> str:
@@ -222,8 +211,8 @@ def test_the_bar_shows_the_chosen_page(desk: Page, product: Running, width: int,
 
 def test_a_user_without_rights_sees_their_own_usage_only(desk: Page, product: Running) -> None:
     make = "from django.contrib.auth.models import User; User.objects.create_user('visitor')"
-    manage(product, "shell", "-c", make)
-    link = manage(product, "signin_link", "--user", "visitor").strip()
+    product.manage("shell", "-c", make)
+    link = product.manage("signin_link", "--user", "visitor").strip()
     assert desk.context.browser is not None
     visitor = desk.context.browser.new_page()
     press_link(visitor, link)
@@ -301,7 +290,7 @@ def test_a_webhook_to_this_machine_is_refused_with_the_reason(
 
 def test_the_audit_log_tells_each_action_and_is_searched(desk: Page, product: Running) -> None:
     make = "from django.contrib.auth.models import User; User.objects.create_user('<b>eve</b>', first_name='Eve')"
-    manage(product, "shell", "-c", make)
+    product.manage("shell", "-c", make)
     desk.goto(at(product, "/admin/"))
     desk.get_by_role("navigation", name="Desk").get_by_role("link", name="Audit").click()
     desk.get_by_role("searchbox", name="User or thing").fill("<b>eve")

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import findings
 from tests.browser.running import Running, post
 from tests.browser.test_acting import WIDTHS
-from tests.browser.test_desk import at, manage
+from tests.browser.test_desk import at
 from tests.browser.waiting import wait_until
 from tests.sign_in import press_link
 
@@ -36,16 +36,16 @@ _REMOVE = f"from django.contrib.auth.models import Group; Group.objects.filter(n
 @pytest.fixture(scope="module")
 def desk(page: Page, product: Running) -> Iterator[Page]:
     """The operator's page, with a group of two users while this module runs."""
-    manage(product, "shell", "-c", _MAKE)
+    product.manage("shell", "-c", _MAKE)
     yield page
-    manage(product, "shell", "-c", _REMOVE)
+    product.manage("shell", "-c", _REMOVE)
 
 
 def page_of(name: str, desk: Page, product: Running) -> Page:
     """The page of another user, in a browser of their own."""
     assert desk.context.browser is not None
     found = desk.context.browser.new_context().new_page()
-    press_link(found, manage(product, "signin_link", "--user", name).strip())
+    press_link(found, product.manage("signin_link", "--user", name).strip())
     return found
 
 
@@ -134,7 +134,7 @@ def test_an_owner_reads_the_groups_use_until_the_ownership_ends(
 
 def test_an_invited_user_joins_and_sends_nothing_once_a_viewer(desk: Page, lina: Page, product: Running) -> None:
     group = next(each for each in shown(desk, product, "/api/users")["groups"] if each["name"] == GROUP)
-    manage(product, "shell", "-c", _INVITING)
+    product.manage("shell", "-c", _INVITING)
     noor = page_of("noor", desk, product)
 
     lina.goto(at(product, f"/usage/groups/{group['id']}"))

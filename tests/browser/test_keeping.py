@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import findings
 from tests.browser.running import Running, post
-from tests.browser.test_desk import at, manage
+from tests.browser.test_desk import at
 from tests.browser.waiting import wait_until
 from tests.sign_in import press_link
 
@@ -25,7 +25,7 @@ def request_id(page: Page, product: Running) -> Iterator[str]:
     assert page.context.browser is not None
     context = page.context.browser.new_context()
     other, base = context.new_page(), at(product, "")
-    press_link(other, manage(product, "signin_link", "--user", NAME).strip())
+    press_link(other, product.manage("signin_link", "--user", NAME).strip())
     conversation = post(other, base, "/api/conversations", {"params": {"max_tokens": 3}})["id"]
     sent = post(other, base, f"/api/conversations/{conversation}/messages", {"text": ASKED})
     found: str = sent["assistant_message"]["request_id"]

@@ -18,7 +18,7 @@ from webapp.requests.outcome import Outcome, fold
 from webapp.traces.file.archive import decode
 
 NUM_TURNS = 4
-NUM_WORDS = 400
+NUM_WORDS = 200
 """A long prompt takes a while to save."""
 NUM_ACTIONS = 24
 _SHOWN = ("id", "parent_id", "role", "text", "status", "request_id", "figures", "error", "fork_position", "num_kept")
