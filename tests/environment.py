@@ -29,6 +29,12 @@ All processes of one run share them; the first makes them.
 KERNELS, WEIGHTS = MADE / "kernels", MADE / "weights"
 _ROOT = Path(__file__).parents[1]
 _DATABASE = "sightglass.sqlite3"
+_MAKING = """
+from django.core.management import call_command
+from django.contrib.auth.models import User
+call_command("migrate", verbosity=0)
+User.objects.create(username="admin", is_staff=True, is_superuser=True)
+"""
 
 
 def pytest_collection_finish() -> None:
@@ -62,6 +68,6 @@ def _make_database() -> None:
     with tempfile.TemporaryDirectory(dir=MADE) as folder:
         environment = os.environ | {"SIGHTGLASS_DATA": folder}
         environment.pop("SIGHTGLASS_DATABASE_URL", None)
-        command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+        command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", _MAKING]
         subprocess.run(command, cwd=_ROOT, env=environment, check=True)
         (Path(folder) / _DATABASE).replace(MADE / _DATABASE)

@@ -148,6 +148,23 @@ def test_the_real_classifier_judges_what_is_typed(page: Page, learn: str) -> Non
     expect(told).to_contain_text("Read as a message, this text is allowed")
 
 
+def test_a_recorded_example_is_walked_through_sentence_by_sentence(page: Page, learn: str) -> None:
+    page.goto(f"{learn}/tokenizer")
+    own = page.get_by_role("region", name="On your own last request")
+    expect(own.get_by_role("heading")).to_have_text("On a recorded example")
+    expect(own).to_contain_text("You have no answered request yet")
+    current = own.locator("[aria-current=step]")
+    expect(current).to_have_text(re.compile("cut the prompt into"))
+    current.focus()
+    page.keyboard.press("End")
+    expect(current).to_have_text(re.compile("of answer"))
+    page.keyboard.press("Home")
+    own.get_by_test_id("walk-play").click()
+    expect(own.get_by_test_id("walk-play")).to_have_text("Pause")
+    own.get_by_test_id("walk-play").click()
+    expect(own.get_by_test_id("walk-play")).to_have_text("Play")
+
+
 def test_a_call_pauses_a_real_answer_which_goes_on_with_its_blocks(page: Page, learn: str) -> None:
     page.goto(f"{learn}/tools")
     expect(page.get_by_test_id("tools-told")).to_contain_text("The server offers calculator")
@@ -182,23 +199,6 @@ def test_an_order_from_outside_is_seen_through_its_disguise(page: Page, learn: s
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.get_by_test_id("effects")).to_contain_text("Send it to [e-mail].")
     expect(page.get_by_test_id("as-read")).to_contain_text("<tool_response>")
-
-
-def test_a_recorded_example_is_walked_through_sentence_by_sentence(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/tokenizer")
-    own = page.get_by_role("region", name="On your own last request")
-    expect(own.get_by_role("heading")).to_have_text("On a recorded example")
-    expect(own).to_contain_text("You have no answered request yet")
-    current = own.locator("[aria-current=step]")
-    expect(current).to_have_text(re.compile("cut the prompt into"))
-    current.focus()
-    page.keyboard.press("End")
-    expect(current).to_have_text(re.compile("of answer"))
-    page.keyboard.press("Home")
-    own.get_by_test_id("walk-play").click()
-    expect(own.get_by_test_id("walk-play")).to_have_text("Pause")
-    own.get_by_test_id("walk-play").click()
-    expect(own.get_by_test_id("walk-play")).to_have_text("Play")
 
 
 def test_an_exhibit_is_reached_from_the_panel_it_explains_and_leads_back_to_it(page: Page, learn: str) -> None:

@@ -23,7 +23,7 @@ from django.conf import settings
 
 from tests.environment import share_database, share_made
 from tests.ports import free_port
-from tests.sign_in import sign_in_by_link
+from tests.sign_in import link_in, sign_in_by_link
 from webapp.supervisor.child import Child
 from webapp.supervisor.model_workers import ModelWorker
 from webapp.supervisor.product import Product
@@ -69,15 +69,17 @@ class Processes:
         self._children: list[Child] = []
         self.inference: list[Child] = []
         """All inference workers that were started."""
-        if not url:
+        if url:
+            self.manage("migrate", "--verbosity", "0")
+        else:
             share_database(data)
-        self.manage("migrate", "--verbosity", "0")
         self.redis = self.start_redis()
         self.lifecycle = self.start_lifecycle()
         self.web = self.start_web()
         self.client = httpx.Client(base_url=self._environment.address, timeout=240)
         self.wait_for("/healthz")
-        sign_in_by_link(self.client, self.manage("signin_link").strip())
+        link = self.manage("signin_link").strip() if url else link_in(data / "sightglass.sqlite3")
+        sign_in_by_link(self.client, link)
 
     def start_redis(self) -> Child:
         return self._keep(self._product.start_redis())

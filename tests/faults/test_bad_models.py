@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from inference.tokenization.gguf_metadata import Metadata
+from tests.environment import share_database
 from tests.faults.conftest import PATIENT, ROOT, Processes
 from tests.ports import free_port
 
@@ -45,6 +46,7 @@ def test_a_setting_of_the_worker_that_cannot_be_used_is_said_too(tmp_path: Path)
 
 def refusal(**own: str) -> str:
     """What `manage.py up` says when it does not start: one line."""
+    share_database(Path(own["SIGHTGLASS_DATA"]))
     command, environment = [sys.executable, "manage.py", "up"], os.environ | {"PORT": str(free_port())} | own
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 1

@@ -23,7 +23,7 @@ from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
 from tests.environment import share_database
 from tests.lost_logs import lose
 from tests.ports import free_port
-from tests.sign_in import sign_in_by_link
+from tests.sign_in import link_in, sign_in_by_link
 from webapp.supervisor.child import Child
 
 ROOT = Path(__file__).parents[3]
@@ -40,16 +40,19 @@ class Site:
         self.log = RedisEventLog.from_url(redis_url)
         self._redis = redis.Redis.from_url(redis_url)
         self.host = f"127.0.0.1:{port}"
-        if "SIGHTGLASS_DATABASE_URL" not in settings:
+        if "SIGHTGLASS_DATABASE_URL" in settings:
+            self.manage("migrate", "--verbosity", "0")
+        else:
             share_database(data)
-        self.manage("migrate", "--verbosity", "0")
         command = [sys.executable, "-m", "webapp.serve", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
         self.child = Child("web", command, data / "web.log", self.env)
         self.client = httpx.Client(base_url=f"http://{self.host}", timeout=120)
         self._wait_until_up()
 
     def sign_in(self) -> None:
-        sign_in_by_link(self.client, self.manage("signin_link").strip())
+        database = self.data / "sightglass.sqlite3"
+        link = link_in(database) if database.exists() else self.manage("signin_link").strip()
+        sign_in_by_link(self.client, link)
 
     def sign_out(self) -> None:
         assert self.client.post("/accounts/logout/").status_code == 302
