@@ -1,4 +1,4 @@
-"""A few screens look as they did when somebody last looked at them and said so.
+"""A few screens look as they did at the last look that was recorded.
 
 They show a recorded log, whose times never change, from an exported file, for which no product has to run. After a
 change that is meant: `SIGHTGLASS_RECORD_LOOKS=1 python -m pytest tests/browser/test_looks.py`, look at the pictures
