@@ -168,7 +168,12 @@ def _flags(conversation: Conversation) -> tuple[str, ...]:
 
 
 def _beginning(text: str, num_chars: int) -> str:
-    return " ".join(text.split())[:num_chars]
+    """A title: the text's first words, with an ellipsis where more follow."""
+    whole = " ".join(text.split())
+    if len(whole) <= num_chars:
+        return whole
+    kept, _, _ = whole[:num_chars].rpartition(" ")
+    return f"{kept or whole[: num_chars - 1]}…"
 
 
 def input_for(

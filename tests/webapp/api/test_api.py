@@ -365,6 +365,18 @@ def test_a_first_message_that_cannot_be_started_leaves_no_trace(
     assert send(alice, conversation, text="Good morning")[1]["title"] == "Good morning"
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("word  " * 12, ("word " * 12)[:59]),
+        ("word " * 13, f"{('word ' * 11)}word…"),
+        ("x" * 61, "x" * 59 + "…"),
+    ],
+)
+def test_a_title_is_cut_between_words(alice: Client, conversation: str, text: str, title: str) -> None:
+    assert send(alice, conversation, text=text)[1]["title"] == title
+
+
 def test_a_deleted_conversation_takes_no_more(alice: Client, conversation: str) -> None:
     assert alice.delete(f"/api/conversations/{conversation}").status_code == 204
     assert send(alice, conversation)[0] == 404
