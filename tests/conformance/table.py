@@ -35,6 +35,7 @@ CLIENTS = {
     "clients.test_langchain": "langchain-openai 1.7.3 (chat completions and responses), langchain-anthropic 1.7.7",
     "scripted.test_choosing": "openai and anthropic (Python), a scripted model that chooses among tools",
     "scripted.test_thinking": "openai and anthropic (Python), a scripted model that thinks in tags",
+    "scripted.test_thinking_page": "Chromium on the chat page, a scripted model that thinks in tags",
     "test_schemathesis": "schemathesis 4.32.5, the OpenAPI document",
     "openai.test_bad_bodies": "httpx, broken bodies",
 }
