@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from webapp.supervisor import patience as patience_module
 from webapp.supervisor.patience import Patience
 
 # The grandchild computes, as a compiler does under a worker; the line says that it has.
@@ -29,19 +28,17 @@ def computing() -> Iterator[subprocess.Popen[str]]:
         process.stdin.close()
 
 
-@pytest.fixture
-def short_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience_module, "_WINDOW_S", 0.0)
-    monkeypatch.setattr(patience_module, "_LEAST_CPU_S", 0.01)
+def short(*pids: int) -> Patience:
+    return Patience(lambda: pids, window_s=0, least_cpu_s=0.01)
 
 
-def test_the_wait_lasts_while_a_grandchild_computes(computing: subprocess.Popen[str], short_windows: None) -> None:
-    patience = Patience(lambda: [computing.pid])
+def test_the_wait_lasts_while_a_grandchild_computes(computing: subprocess.Popen[str]) -> None:
+    patience = short(computing.pid)
     assert not patience.is_over()
 
 
-def test_the_wait_ends_once_the_processes_stand_still(computing: subprocess.Popen[str], short_windows: None) -> None:
-    patience = Patience(lambda: [computing.pid])
+def test_the_wait_ends_once_the_processes_stand_still(computing: subprocess.Popen[str]) -> None:
+    patience = short(computing.pid)
     patience.is_over()
     computing.send_signal(signal.SIGSTOP)
     try:
@@ -51,10 +48,10 @@ def test_the_wait_ends_once_the_processes_stand_still(computing: subprocess.Pope
         computing.send_signal(signal.SIGCONT)
 
 
-def test_a_process_that_has_ended_counts_for_nothing(short_windows: None) -> None:
+def test_a_process_that_has_ended_counts_for_nothing() -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    assert Patience(lambda: [ended.pid]).is_over()
+    assert short(ended.pid).is_over()
 
 
 def test_no_wait_ends_within_its_first_window() -> None:

@@ -6,27 +6,34 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-_WINDOW_S = 120.0
-_LEAST_CPU_S = 10.0
+WINDOW_S = 120.0
+LEAST_CPU_S = 10.0
 """Idle processes compute less in a window. A compiler on a busy machine computes more."""
 
 
 class Patience:
     """Lasts while the processes compute: a first start compiles and loads, on a busy machine for minutes."""
 
-    def __init__(self, pids: Callable[[], Iterable[int]]) -> None:
-        """pids: gives the processes that run now; those that they started are counted too."""
+    def __init__(
+        self, pids: Callable[[], Iterable[int]], window_s: float = WINDOW_S, least_cpu_s: float = LEAST_CPU_S
+    ) -> None:
+        """pids: gives the processes that run now; those that they started are counted too.
+
+        window_s: the shortest wait. least_cpu_s: seconds of computing that a window needs for the wait to go on.
+        """
         self._pids = pids
+        self._window_s = window_s
+        self._least_cpu_s = least_cpu_s
         self._cpu_s = 0.0
-        self._ends_at = time.monotonic() + _WINDOW_S
+        self._ends_at = time.monotonic() + window_s
 
     def is_over(self) -> bool:
-        """True: the processes computed less than ten seconds in the last two minutes."""
+        """True: the processes have hardly computed in the last window."""
         if time.monotonic() < self._ends_at:
             return False
         before, self._cpu_s = self._cpu_s, sum(map(cpu_s, self._pids()))
-        self._ends_at = time.monotonic() + _WINDOW_S
-        return self._cpu_s - before < _LEAST_CPU_S
+        self._ends_at = time.monotonic() + self._window_s
+        return self._cpu_s - before < self._least_cpu_s
 
 
 def cpu_s(pid: int) -> float:

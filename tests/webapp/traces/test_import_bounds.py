@@ -11,7 +11,7 @@ import pytest
 
 from tests.webapp.traces.export.test_exports import import_, signed_in
 from webapp.requests.models import Request
-from webapp.traces.imports import bounded_reading
+from webapp.traces.imports.bounded_reading import BoundedReading
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,8 +48,7 @@ class Work:
 def test_an_import_whose_reader_is_killed_may_be_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     work = tmp_path / "work.py"
     work.write_text(_KILLED)
-    monkeypatch.setattr(bounded_reading, "_WORK", work)
-    reading = bounded_reading.BoundedReading()
+    reading = BoundedReading(work)
     monkeypatch.setattr("webapp.api.traces.imports.bounded_reading", lambda: reading)
     answer = import_(signed_in("alice"), b"{}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")

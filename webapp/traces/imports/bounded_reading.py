@@ -27,8 +27,9 @@ _PATIENCE_S = 240.0
 class BoundedReading:
     """Any thread may use it. The process is started by the first import, and kept."""
 
-    def __init__(self) -> None:
-        self._kept = Kept(_WORK, _LOADING, lambda: {"root": str(_ROOT)}, _READING, _PATIENCE_S)
+    def __init__(self, work: Path = _WORK) -> None:
+        """work: the program of the process."""
+        self._kept = Kept(work, _LOADING, lambda: {"root": str(_ROOT)}, _READING, _PATIENCE_S)
 
     def check(self, data: bytes) -> None:
         """Raises TraceFileError; SandboxError, where the file is not to blame."""
