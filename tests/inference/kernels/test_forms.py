@@ -58,10 +58,10 @@ def test_neon_agrees_with_the_plain_form_on_an_emulated_cpu(form: Form, plain: P
         assert difference(got, results(plain, *case)) < BOUND
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.label)
+@pytest.mark.parametrize("form", NEON, ids=lambda form: form.label)
 def test_a_form_is_compiled_and_linked_for_macos(form: Form, tmp_path: Path) -> None:
-    architecture = "aarch64" if form in NEON else "x86_64"
-    assert build(form, zig(f"{architecture}-macos"), tmp_path / "self_test").stat().st_size > 0
+    """Sightglass runs on Macs with Apple silicon alone."""
+    assert build(form, zig("aarch64-macos"), tmp_path / "self_test").stat().st_size > 0
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.label)
