@@ -63,7 +63,10 @@ def test_the_services_commands_answer_a_question_together(composition: Compositi
 
 
 class Page:
-    """Follows an answer as a page does: it resumes after the last frame that it has."""
+    """Follows an answer as a page does: it resumes after the last frame that it has.
+
+    A replica may lack the newest frames. After such a failover the stream begins again, and so does the page.
+    """
 
     def __init__(self, composition: Composition, request_id: str) -> None:
         self._composition, self._request_id = composition, request_id
@@ -86,7 +89,10 @@ class Page:
         with contextlib.suppress(httpx.TransportError):
             for line in self._composition.lines(self._request_id, self.frames[-1]["id"] if self.frames else ""):
                 if line.startswith(b'data: {"seq"'):
-                    self.frames.append(json.loads(line[6:]))
+                    frame = json.loads(line[6:])
+                    if frame["seq"] == 1:
+                        self.frames.clear()
+                    self.frames.append(frame)
                 if self.num_tokens >= num_tokens or self.is_over:
                     return
 
