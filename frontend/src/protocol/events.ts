@@ -1555,7 +1555,7 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "thinking.answer_asked": {"lane": "sampling", "is_mark": true, "label": "answer now", "meaning": "The user asked for the answer, so the tag that ends the thinking was forced.", "scene": null, "replay_ms": 0},
   "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check allowed this text, and the worker sent it to the browser.", "scene": "release", "replay_ms": 900},
   "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text, so it never left the worker.", "scene": "release", "replay_ms": 1600},
-  "tool.approval_asked": {"lane": "tools", "is_mark": true, "label": "asks to approve {name}", "meaning": "The call changes something, so it waits for its user.", "scene": null, "replay_ms": 0},
+  "tool.approval_asked": {"lane": "tools", "is_mark": true, "label": "asks to approve {name}", "meaning": "The call may change something, so it waits for its user.", "scene": null, "replay_ms": 0},
   "tool.approved": {"lane": "tools", "is_mark": true, "label": "approved", "meaning": "The user approved the call, which runs now.", "scene": null, "replay_ms": 0},
   "tool.called": {"lane": "tools", "is_mark": true, "label": "calls {name}", "meaning": "The answer pauses until the tool's result.", "scene": null, "replay_ms": 0},
   "tool.declined": {"lane": "tools", "is_mark": true, "label": "declined by {by}", "meaning": "The call is not made.", "scene": null, "replay_ms": 0},

@@ -51,7 +51,7 @@ class ToolApprovalAsked(GenerationEvent, frozen=True, kw_only=True, tag="tool.ap
         lane="tools",
         is_mark=True,
         label="asks to approve {name}",
-        meaning="The call changes something, so it waits for its user.",
+        meaning="The call may change something, so it waits for its user.",
     )
 
 
