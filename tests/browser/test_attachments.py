@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -85,3 +87,17 @@ def test_a_long_pasted_text_may_become_a_file(page: Page) -> None:
     page.get_by_role("button", name="Attach it as a file").click()
     expect(page.get_by_test_id("file-chips")).to_contain_text("pasted.txt")
     expect(composer).to_have_value("Sum this up: ")
+
+
+def test_a_files_share_of_the_attention_is_measured(page: Page) -> None:
+    attach(page, "minutes.pdf", pdf(["The lighthouse is painted in May."]))
+    expect(page.get_by_test_id("file-chips").get_by_role("listitem")).to_contain_text("tokens", timeout=120_000)
+    write(page, "When is the lighthouse painted?")
+    wait_until_written(page)
+    look_inside(page)
+    open_tab(page, "Tokens")
+    measured = page.get_by_test_id("source-attention")
+    measured.get_by_role("button", name="Measure it").click()
+    row = measured.get_by_role("row", name="document · minutes.pdf")
+    expect(row).to_contain_text("%", timeout=120_000)
+    expect(measured.get_by_test_id("shared-token").first).to_have_attribute("title", re.compile("minutes.pdf"))
