@@ -7,13 +7,15 @@ import sys
 from typing import Any
 
 from celery import Celery
-from celery.signals import task_prerun
+from celery.signals import task_prerun, worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
 from django.conf import settings
 from django.db import close_old_connections
+from django.utils.module_loading import import_string
 
+from inference.protocol.preparing import prepare_structs
 from inference.queue.app import make_app, set_up_log, set_up_worker
 
 app = make_app(
@@ -48,6 +50,13 @@ app.autodiscover_tasks(
         "webapp.repricing",
     ]
 )
+
+
+@worker_init.connect
+def prepare(**_: Any) -> None:
+    """Load what the tasks would load in their threads."""
+    import_string(settings.BATCH_FORMS)
+    prepare_structs()
 
 
 @task_prerun.connect

@@ -6,6 +6,7 @@ and the choices that the bundled model is too weak for can be tested.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,11 @@ from inference.tokenization.tokenizer import Tokenizer
 
 WRITE = "Write exactly this:\n"
 """What stands before the answer in the last user message."""
+SLOWLY = "Write slowly this:\n"
+"""In its place: a step then takes as long as that of a large model, so that a user can act in between."""
 OTHERWISE = "Done."
 """The answer to a message without these words."""
+_SLOW_STEP_S = 0.05
 END_OF_THINKING = b"</think>"
 _LOGIT = 30.0
 """Of the one token that the script has next; all others have 0."""
@@ -77,6 +81,8 @@ class ScriptedDecoder:
         logits = np.zeros((len(ends), self.config.vocab_size), np.float32)
         for row, ids in zip(logits, ends, strict=True):
             row[self._next(ids)] = _LOGIT
+        if any(self._is_slow(ids) for ids in ends):
+            time.sleep(_SLOW_STEP_S)
         return logits
 
     def wait(self) -> None:
@@ -91,6 +97,10 @@ class ScriptedDecoder:
             return self._end
         return self._tokenizer.encode(rest.decode()[:_MOST_CHARS])[0]
 
+    def _is_slow(self, ids: Sequence[int]) -> bool:
+        *before, _ = self._turns(ids)
+        return SLOWLY in _asked(before)
+
     def _turns(self, ids: Sequence[int]) -> list[bytes]:
         """The text of each turn, its role first."""
         starts = [place for place, token in enumerate(ids) if token == self._begin]
@@ -98,9 +108,14 @@ class ScriptedDecoder:
         return [b"".join(map(self._tokenizer.piece, ids[start + 1 : end])) for start, end in stretches]
 
     def _script(self, turns: Sequence[bytes]) -> bytes:
-        said = next(turn for turn in reversed(turns) if turn.startswith(_USER))
-        text = said.removeprefix(_USER).decode().rstrip("\n")
+        text = _asked(turns).replace(SLOWLY, WRITE)
         return (text.partition(WRITE)[2] or OTHERWISE).encode()
+
+
+def _asked(turns: Sequence[bytes]) -> str:
+    """The last message of the user."""
+    said = next(turn for turn in reversed(turns) if turn.startswith(_USER))
+    return said.removeprefix(_USER).decode().rstrip("\n")
 
 
 def _after_thinking(script: bytes, written: bytes) -> tuple[bytes, bytes]:

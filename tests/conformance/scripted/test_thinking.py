@@ -10,12 +10,13 @@ import openai
 import pytest
 
 from tests.conformance.conftest import MODEL, Access
-from tests.conformance.scripted.decoder import WRITE
+from tests.conformance.scripted.decoder import SLOWLY, WRITE
 from tests.faults.conftest import Processes, until
 
 THOUGHT, ANSWER = "Two and two are four.", "It is 4."
 SCRIPT = f"{WRITE}<think>\n{THOUGHT}\n</think>\n\n{ANSWER}"
-LONG = f"{WRITE}<think>\n{' '.join(f'step {number}' for number in range(2000))}</think>\n\n{ANSWER}"
+LONG = f"{WRITE}<think>\n{' '.join(f'step {number}' for number in range(400))}</think>\n\n{ANSWER}"
+SLOW = LONG.replace(WRITE, SLOWLY)
 """Its thinking takes far longer than a call of the site."""
 ASKED: Any = {"role": "user", "content": SCRIPT}
 BUDGET: Any = {"type": "enabled", "budget_tokens": 1024}
@@ -164,7 +165,7 @@ def test_a_form_binds_the_answer_alone(client: openai.OpenAI, thinker: str) -> N
 
 def test_a_person_ends_the_thinking_and_the_answer_follows(site: Processes, thinker: str) -> None:
     conversation = site.client.post("/api/conversations", json={"model": thinker}).raise_for_status().json()["id"]
-    request_id = site.say(conversation, LONG, max_tokens=8000)
+    request_id = site.say(conversation, SLOW, max_tokens=8000)
     until(lambda: site.client.post(f"/api/requests/{request_id}/answer-now").status_code == 202, 60)
     site.settled(request_id)
     events = list(site.events(request_id))

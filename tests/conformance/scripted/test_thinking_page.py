@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.browser.conftest import find_chromium
-from tests.conformance.scripted.test_thinking import ANSWER, LONG
+from tests.conformance.scripted.test_thinking import ANSWER, SLOW
 from tests.faults.conftest import Processes
 
 
@@ -29,7 +29,7 @@ def test_thinking_is_folded_and_ends_when_the_user_asks_for_the_answer(
     page: Page, site: Processes, thinker: str
 ) -> None:
     conversation = site.client.post("/api/conversations", json={"model": thinker}).raise_for_status().json()["id"]
-    site.say(conversation, LONG, max_tokens=8000)
+    site.say(conversation, SLOW, max_tokens=8000)
     page.goto(f"/c/{conversation}")
     thinking = page.get_by_test_id("thinking")
     expect(thinking.get_by_text("Thinking:")).to_be_visible(timeout=60_000)

@@ -15,6 +15,7 @@ from asgiref.sync import sync_to_async
 from mcp.server import Server, ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from inference.protocol.preparing import prepare_structs
 from webapp.api.mcp.tools import TOOLS, AgentTool, CallError
 
 _INSTRUCTIONS = (
@@ -72,3 +73,7 @@ def _called(user_id: int, name: str, arguments: Mapping[str, Any]) -> types.Call
 
 def _failed(why: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=why)], is_error=True)
+
+
+# The first call of an agent loads this module in a running process.
+prepare_structs()
