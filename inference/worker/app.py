@@ -25,6 +25,7 @@ from inference.eventlog.leases import Holding
 from inference.logs.request import name_request
 from inference.protocol.codec import decode_generation
 from inference.protocol.failures import Failure, GrammarError
+from inference.protocol.preparing import prepare_structs
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_log, set_up_worker
 from inference.worker.generation import Generation, Interrupted
@@ -51,6 +52,7 @@ set_up_log(read_settings().log_format)
 
 @worker_init.connect
 def _start_host(**_: Any) -> None:
+    prepare_structs()
     app.host = Host(_name, read_settings())
 
 
