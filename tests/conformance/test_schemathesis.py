@@ -64,14 +64,14 @@ def working(folder: Path) -> Path:
 def test_calls_of_both_families_that_nearly_work(small: Processes, small_key: str, tmp_path: Path) -> None:
     document, header = working(tmp_path), f"Authorization: Bearer {small_key}"
     found = answers_of(
-        small, tmp_path, document, header, "--include-path-regex", "^/v1/", "--phases", "fuzzing", "-n", "10"
+        small, tmp_path, document, header, "--include-path-regex", "^/v1/", "--phases", "fuzzing", "-n", "15"
     )
     assert {path for path, status in found if status == 200} >= ANSWERED
 
 
 def test_calls_of_both_families_of_any_form(small: Processes, small_key: str, tmp_path: Path) -> None:
     header, only = f"Authorization: Bearer {small_key}", ("--include-path-regex", "^/v1/", "--phases", "fuzzing")
-    assert answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "8")
+    assert answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "12")
 
 
 def test_calls_of_the_sites_own_api_by_key(small: Processes, small_key: str, tmp_path: Path) -> None:
