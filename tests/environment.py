@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 DATA = tempfile.mkdtemp(prefix="sightglass-test-")
@@ -29,6 +30,8 @@ All processes of one run share them; the first makes them.
 KERNELS, WEIGHTS = MADE / "kernels", MADE / "weights"
 _ROOT = Path(__file__).parents[1]
 _DATABASE = "sightglass.sqlite3"
+_OF_ITS_OWN = ("SIGHTGLASS_DATABASE_URL", "SIGHTGLASS_MODEL", "SIGHTGLASS_BACKEND", "SIGHTGLASS_WORKERS")
+"""Settings that a migration writes into the database, or that name another database."""
 _MAKING = """
 from django.core.management import call_command
 from django.contrib.auth.models import User
@@ -60,6 +63,11 @@ def share_database(data: Path) -> None:
     if not (MADE / _DATABASE).exists():
         _make_database()
     shutil.copy(MADE / _DATABASE, data)
+
+
+def needs_migration(settings: Iterable[str]) -> bool:
+    """True: a product with these settings cannot begin with the shared database alone."""
+    return any(name.startswith(_OF_ITS_OWN) for name in settings)
 
 
 def _make_database() -> None:

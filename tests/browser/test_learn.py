@@ -209,6 +209,7 @@ def test_an_exhibit_is_reached_from_the_panel_it_explains_and_leads_back_to_it(p
     page.locator("a[href^='/requests/']").first.click()
     open_tab(page, "Cache")
     panel = page.get_by_role("tabpanel")
+    expect(panel).to_contain_text("were in the cache")  # the panel before may be there for a moment
     panel.locator("button.term").first.click()
     page.get_by_role("link", name="See how it works").locator("visible=true").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("KV cache and paging")

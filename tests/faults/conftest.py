@@ -21,7 +21,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from tests.environment import share_database, share_made
+from tests.environment import needs_migration, share_database, share_made
 from tests.ports import free_port
 from tests.sign_in import link_in, sign_in_by_link
 from webapp.supervisor.child import Child
@@ -69,10 +69,10 @@ class Processes:
         self._children: list[Child] = []
         self.inference: list[Child] = []
         """All inference workers that were started."""
-        if url:
-            self.manage("migrate", "--verbosity", "0")
-        else:
+        if not url:
             share_database(data)
+        if needs_migration(environment):
+            self.manage("migrate", "--verbosity", "0")
         self.redis = self.start_redis()
         self.lifecycle = self.start_lifecycle()
         self.web = self.start_web()

@@ -20,7 +20,7 @@ import redis
 from inference.eventlog.keys import log_key, meta_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
-from tests.environment import share_database
+from tests.environment import needs_migration, share_database
 from tests.lost_logs import lose
 from tests.ports import free_port
 from tests.sign_in import link_in, sign_in_by_link
@@ -40,10 +40,10 @@ class Site:
         self.log = RedisEventLog.from_url(redis_url)
         self._redis = redis.Redis.from_url(redis_url)
         self.host = f"127.0.0.1:{port}"
-        if "SIGHTGLASS_DATABASE_URL" in settings:
-            self.manage("migrate", "--verbosity", "0")
-        else:
+        if "SIGHTGLASS_DATABASE_URL" not in settings:
             share_database(data)
+        if needs_migration(settings):
+            self.manage("migrate", "--verbosity", "0")
         command = [sys.executable, "-m", "webapp.serve", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
         self.child = Child("web", command, data / "web.log", self.env)
         self.client = httpx.Client(base_url=f"http://{self.host}", timeout=120)
