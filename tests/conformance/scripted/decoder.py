@@ -79,27 +79,24 @@ class ScriptedDecoder:
             read = kv.ids[list(chunk.block_table)].reshape(-1)
             ends += [read[:end].tolist() for end in range(chunk.end - chunk.num_logits + 1, chunk.end + 1)]
         logits = np.zeros((len(ends), self.config.vocab_size), np.float32)
-        for row, ids in zip(logits, ends, strict=True):
-            row[self._next(ids)] = _LOGIT
-        if any(self._is_slow(ids) for ids in ends):
+        turns = [self._turns(ids) for ids in ends]
+        for row, found in zip(logits, turns, strict=True):
+            row[self._next(found)] = _LOGIT
+        if any(SLOWLY in _asked(before) for *before, _ in turns):
             time.sleep(_SLOW_STEP_S)
         return logits
 
     def wait(self) -> None:
         pass
 
-    def _next(self, ids: Sequence[int]) -> int:
+    def _next(self, turns: Sequence[bytes]) -> int:
         """The script's next token; the end where it is complete, or where the grammar left it."""
-        *before, answer = self._turns(ids)
+        *before, answer = turns
         script, written = _after_thinking(self._script(before), answer.removeprefix(_ASSISTANT))
         rest = script.removeprefix(written)
         if not rest or not script.startswith(written):
             return self._end
         return self._tokenizer.encode(rest.decode()[:_MOST_CHARS])[0]
-
-    def _is_slow(self, ids: Sequence[int]) -> bool:
-        *before, _ = self._turns(ids)
-        return SLOWLY in _asked(before)
 
     def _turns(self, ids: Sequence[int]) -> list[bytes]:
         """The text of each turn, its role first."""
