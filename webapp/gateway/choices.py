@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from msgspec import inspect
 
@@ -15,10 +16,16 @@ def choices_at(kind: object, path: str) -> list[str]:
 
     kind: the type of the whole. path: as msgspec tells it, such as `messages[0].role`.
     """
-    found = [inspect.type_info(kind)]
+    found = [_type_info(kind)]
     for step in _STEP.finditer(path):
         found = [inner for each in found for inner in _inner(each, step[1])]
     return list(dict.fromkeys(text for each in found for text in _texts(each)))
+
+
+@cache
+def _type_info(kind: object) -> inspect.Type:
+    """It takes some milliseconds, and a client may send wrong bodies all day."""
+    return inspect.type_info(kind)
 
 
 def _inner(found: inspect.Type, name: str | None) -> Iterator[inspect.Type]:

@@ -131,7 +131,7 @@ class Supervisor:
                 self._check()
             if patience.is_over():
                 raise CannotStart(
-                    f"The processes stand still before they are ready. See the logs in {self._product.logs}."
+                    f"The start makes no progress: the processes hardly compute. See the logs in {self._product.logs}."
                 )
             time.sleep(_POLL_S)
 
