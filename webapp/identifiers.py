@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import string
 
@@ -16,6 +17,15 @@ def new_id(prefix: str) -> str:
 
 def new_request_id() -> str:
     return new_id("req")
+
+
+def derived_request_id(*parts: str) -> str:
+    """Return the id of the request that these parts stand for: the same parts give the same id.
+
+    It tells nothing of the parts, of which at least one is an id of ours.
+    """
+    number = int.from_bytes(hashlib.sha256("/".join(parts).encode()).digest())
+    return "req_" + "".join(_ALPHABET[number // len(_ALPHABET) ** at % len(_ALPHABET)] for at in range(_LENGTH))
 
 
 def new_conversation_id() -> str:

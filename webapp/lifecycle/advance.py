@@ -6,6 +6,7 @@
     its prompt                        generate: a worker claims the attempt, or a new attempt takes over from a lost one
     its last generation's end         settle; call, where the answer calls tools of the server
     a question about a call           wait for the user; after its time the call is declined
+    an agent's start                  wait for the agent, whose answer is the call's result
     their results                     go on: the model is asked again
 
 Only the last generation counts: those before it are over.
@@ -40,7 +41,7 @@ from inference.protocol.events import (
 from inference.protocol.failures import Failure
 from inference.protocol.generations import last_number, latest
 from webapp.lifecycle import dispatch
-from webapp.lifecycle.asking import decline_late, wait
+from webapp.lifecycle.asking import decline_late
 from webapp.lifecycle.attempts import take_attempt
 from webapp.lifecycle.calling import carry_on
 from webapp.lifecycle.generation_request import tokenizer_version
@@ -114,6 +115,15 @@ def advance(request_id: str) -> None:
         logger.warning("%s was carried on elsewhere: %s", request_id, error)
 
 
+def agent_ended(request_id: str) -> None:
+    """Carry on a request one of whose agents has ended. A process that runs its calls now finds the answer itself.
+
+    Raises RedisError, OperationalError, OSError.
+    """
+    if next_step(_events(services.event_log().read(request_id))) == "wait":
+        advance(request_id)
+
+
 def _advance(request: Request, frames: Sequence[Frame]) -> None:
     match next_step(_events(frames)):
         case "begin":
@@ -126,11 +136,12 @@ def _advance(request: Request, frames: Sequence[Frame]) -> None:
             dispatch.queue_report(request)
         case "generate":
             _generate(request, frames)
-        case "wait" if not decline_late(request, _events(frames), end_of(frames)):
-            wait(request, _events(frames))
         case "call":
             _call(request)
-        case "wait" | "go_on":
+        case "wait":
+            decline_late(request, _events(frames), end_of(frames))
+            carry_on(request)
+        case "go_on":
             carry_on(request)
 
 

@@ -39,17 +39,23 @@ from inference.tokenization.tokenizer import Tokenizer
 from inference.tokenization.withheld_ids import known_ids
 from webapp.context.assemble import ContextTooLarge, Round, SourceMessage
 from webapp.context.tools import result
+from webapp.lifecycle.agents import agent_started, refusal_of, start_agent, with_answers
 from webapp.lifecycle.asking import questions, wait
 from webapp.lifecycle.attempts import take_attempt
 from webapp.lifecycle.dispatch import CALLS_S, queue_calls, queue_generation
 from webapp.lifecycle.packing import may_think, packing_events, served
+from webapp.lifecycle.results import finished
 from webapp.lifecycle.settle import settle
+from webapp.lifecycle.start import QueueUnavailable
+from webapp.lifecycle.stop import stop
+from webapp.limits.refusal import Refused
+from webapp.registry.offered import NotOffered
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
 from webapp.requests.rounds import MAX_CALLS, Called, after_generation, calls_of, due
 from webapp.tools import catalog
-from webapp.tools.tool import Asker
+from webapp.tools.tool import Asker, ToolError
 
 logger = logging.getLogger(__name__)
 
@@ -82,9 +88,13 @@ def run_calls(request_id: str, attempt: int) -> None:
     if new := [*questions(request, events), *_announced(request, events, calls)]:
         log.append(request_id, new, attempt, end_of(frames))
     asker, number = Asker(request.pk, request.user_id), last_number(events)
-    running = {services.background_pool().submit(_run, each, asker): each.called for each in calls}
+    tools = [each for each in calls if each.result or catalog.source_of(each.called.call.name) != "agent"]
+    running = {services.background_pool().submit(_run, each, asker): each.called for each in tools}
+    for each in calls:
+        if each not in tools:
+            log.append(request_id, _delegated(request, each.called, number), attempt)
     for called, found in _as_they_end(request, running):
-        log.append(request_id, _finished(request, called, found, number), attempt)
+        log.append(request_id, finished(request, called, found, number), attempt)
     carry_on(request)
 
 
@@ -93,7 +103,7 @@ def carry_on(request: Request) -> None:
 
     Raises Fenced, LogLost, RedisError, OperationalError, OSError.
     """
-    events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
+    events = with_answers(request)
     match after_generation(events):
         case "wait":
             wait(request, events)
@@ -156,6 +166,25 @@ def _run(each: _Due, asker: Asker) -> catalog.Result:
         connections.close_all()  # of this thread: a tool may have opened one
 
 
+def _delegated(request: Request, called: Called, number: int) -> list[AnyEvent]:
+    """Start the agent of a call; return the events of its start, or of the result that it could not be started.
+
+    Raises RedisError.
+    """
+    start_ns = time.perf_counter_ns()
+    try:
+        agent = start_agent(request, called)
+        if not Request.objects.filter(pk=request.pk, finished_at=None).exists():  # it ended meanwhile
+            stop(agent, "parent")
+        return [agent_started(request, agent, called, number)]
+    except (Refused, NotOffered, QueueUnavailable) as error:
+        text = refusal_of(error)
+    except ToolError as error:
+        text = str(error)
+    result = catalog.Result(text, is_error=True, duration_us=(time.perf_counter_ns() - start_ns) // 1000)
+    return finished(request, called, result, number)
+
+
 def _as_they_end(
     request: Request, running: Mapping[Future[catalog.Result], Called]
 ) -> Iterator[tuple[Called, catalog.Result]]:
@@ -188,22 +217,6 @@ def _called(called: Called, at: int, number: int) -> ToolCalled:
         source=catalog.source_of(call.name),
         sandbox="" if tool is None else tool.sandbox,
     )
-
-
-def _finished(request: Request, called: Called, found: catalog.Result, number: int) -> list[AnyEvent]:
-    """The events of a result. A result that the safety policy blocks is replaced before any of it is written."""
-    at = RequestClock(request.accepted_unix_us).at
-    done_at = at()
-    check = services.guard(request.user_id).check(found.text, "tool_result")
-    finished = ToolFinished(
-        at=done_at,
-        generation=number,
-        call_id=called.id,
-        result=check.passed_on,
-        is_error=found.is_error or check.verdict == "block",
-        duration_us=found.duration_us,
-    )
-    return [finished, numbered(check.event(at(), "tool_result", 0, len(check.text)), number)]
 
 
 def _next_prompt(request: Request, events: Sequence[AnyEvent]) -> list[AnyEvent]:

@@ -30,6 +30,7 @@ from inference.protocol.failures import LOG_LOST, Failure
 from inference.protocol.request import SamplingParams
 from webapp.billing.bill import UNPRICED, bill_event, post_bill
 from webapp.billing.models import LedgerEntry
+from webapp.lifecycle.agents import tell_agents
 from webapp.lifecycle.turn_before import compare_with_turn_before
 from webapp.limits.budget import promise_to, release
 from webapp.limits.taking import correct
@@ -117,6 +118,7 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
     transaction.on_commit(lambda: leave(request.id), robust=True)
     transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
+    transaction.on_commit(lambda: tell_agents(request), robust=True)
 
 
 def leave(request_id: str) -> None:
@@ -183,6 +185,7 @@ def beginning(request: Request) -> RequestAccepted:
         features=features_of(request.input),
         accepted_unix_us=request.accepted_unix_us,
         batch_id=request.batch_id,
+        agent_of=request.agent_of_id,
     )
 
 

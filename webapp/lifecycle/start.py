@@ -101,6 +101,7 @@ def opening(
         replay_of=replay_of,
         sent=arrival.sent,
         batch_id=request.batch_id,
+        agent_of=request.agent_of_id,
     )
     checked = GatewayChecked(
         at=clock.at(),

@@ -25,7 +25,11 @@ _TRIES = 5
 """Most attempts that a stop follows: a round of calls takes two."""
 
 
-def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
+By = Literal["user", "operator", "parent"]
+"""parent: the request that started it as an agent has ended."""
+
+
+def stop(request: Request, by: By = "user") -> bool:
     """Stop within one engine step, or at once when no worker computes it. Return False where it was ending already.
 
     Raises RedisError.
@@ -46,7 +50,7 @@ def _has_new_attempt(request: Request) -> bool:
     return not request.is_settled and request.attempt != before
 
 
-def _stop(request: Request, by: Literal["user", "operator"]) -> bool:
+def _stop(request: Request, by: By) -> bool:
     """Raises Fenced, LogLost, RedisError."""
     log, clock = services.event_log(), RequestClock(request.accepted_unix_us)
     frames = log.read(request.pk)
@@ -61,6 +65,12 @@ def _stop(request: Request, by: Literal["user", "operator"]) -> bool:
     if not is_computed(events):
         end(request.pk, STOPPED_MEANWHILE if is_started(events) else _STOPPED_EARLY)
     return True
+
+
+def stop_agents(parent_id: str) -> None:
+    """Stop the open agents of a request that has ended. Raises RedisError."""
+    for agent in Request.objects.filter(agent_of=parent_id, finished_at=None).defer("input"):
+        stop(agent, "parent")
 
 
 def stop_all(user_id: int) -> int:

@@ -18,7 +18,7 @@ from inference.protocol.failures import Failure
 from webapp.alerts import watch as alerts
 from webapp.celery import app
 from webapp.lifecycle import watch
-from webapp.lifecycle.advance import report
+from webapp.lifecycle.advance import agent_ended, report
 from webapp.lifecycle.calling import run_calls
 from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.fork_preparation import ForkPreparation
@@ -26,6 +26,7 @@ from webapp.lifecycle.plain_preparation import PlainPreparation
 from webapp.lifecycle.prepare import Preparation, Prepared
 from webapp.lifecycle.rerun_preparation import RerunPreparation
 from webapp.lifecycle.settle import end, settle
+from webapp.lifecycle.stop import stop_agents
 from webapp.registry.offered import enabled
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
@@ -129,6 +130,18 @@ def call(request_id: str, attempt: int) -> None:
         run_calls(request_id, attempt)
     except (Fenced, LogLost) as error:
         logger.warning("gave up the calls of %s: %s", request_id, error)
+
+
+@app.task(name="lifecycle.agent_ended", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
+def agent_ended_task(request_id: str) -> None:
+    """Carry on a request one of whose agents has ended."""
+    agent_ended(request_id)
+
+
+@app.task(name="lifecycle.stop_agents", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
+def stop_agents_task(request_id: str) -> None:
+    """Stop the open agents of a request that has ended."""
+    stop_agents(request_id)
 
 
 @app.task(name="lifecycle.end", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)

@@ -37,7 +37,7 @@ from webapp.lifecycle.settle import end
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.queues import drop_lost_queues
-from webapp.requests.rounds import undecided
+from webapp.requests.rounds import undecided, working
 from webapp.requests.workers import is_alive
 from webapp.traces.library import retention, sharing
 
@@ -169,7 +169,7 @@ def _put_back(request: Request) -> None:
 def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
     """The failure of an unsettled request; None while it may still end well. events: those of its last generation."""
     environment = settings.ENVIRONMENT
-    if undecided(events):  # it has a time limit of its own
+    if undecided(events) or working(events):  # each has a time limit of its own
         return None
     if any(isinstance(event, GenerationFinished) for event in events):
         return None if silent_s < environment.queue_timeout_s else _not_called(silent_s)

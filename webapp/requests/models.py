@@ -58,6 +58,8 @@ class Request(models.Model):
     """The key with which the request came; null: it came with a sign-in, or the key was deleted."""
     batch_id = models.CharField(max_length=40, null=True)
     """The batch of which it answers a line: it gives way to other requests and costs less. null: it is in none."""
+    agent_of = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="agents", db_index=False)
+    """The request that started this one as an agent; null: no request did."""
     surface = models.CharField(max_length=16)
     model = models.CharField(max_length=128)
     title = models.CharField(max_length=200)
@@ -119,6 +121,7 @@ class Request(models.Model):
             models.Index(fields=["user", "-created_at", "-id", *FILTERED], name="library"),
             models.Index(fields=["user", "accepted_unix_us"], condition=models.Q(is_imported=True), name="imported"),
             models.Index(fields=["model"], condition=models.Q(finished_at=None), name="open_requests"),
+            models.Index(fields=["agent_of"], condition=models.Q(agent_of__isnull=False), name="agents_of_requests"),
             models.Index(fields=["key"], condition=models.Q(key__isnull=False), name="requests_by_key"),
         ]
 
@@ -133,6 +136,11 @@ class Request(models.Model):
     def principal(self) -> str:
         """The request's user, by whom prefix caches are separate and turns are fair, with any key."""
         return f"user:{self.user_id}"
+
+    @property
+    def last_text(self) -> str:
+        """The text of the last generation."""
+        return self.output_text[sum(len(each["text"]) for each in self.rounds or ()) :]
 
     @property
     def caller(self) -> str:

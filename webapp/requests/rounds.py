@@ -2,7 +2,8 @@
 
 One round is one generation. An answer whose text has calls of the server's tools is not over: the calls are run, and
 the model is asked again with their results. An API client's own tools are called by the client, so its request is over.
-A call of a tool that changes something is asked about first. It waits for the user's decision, and holds nothing.
+A call of a tool that changes something is asked about first. It waits for the user's decision, and holds nothing. So
+does a call that started an agent, until the agent's request has ended.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 from inference.protocol import tool_calls
 from inference.protocol.events import (
+    AgentStarted,
     AnyEvent,
     GenerationFinished,
     RequestAccepted,
@@ -99,9 +101,16 @@ def undecided(events: Sequence[AnyEvent]) -> list[ToolApprovalAsked]:
     return [event for event in events if isinstance(event, ToolApprovalAsked) and event.call_id not in decided]
 
 
+def working(events: Sequence[AnyEvent]) -> list[AgentStarted]:
+    """The agents whose answers are not among the results yet."""
+    done = {event.call_id for event in events if isinstance(event, ToolFinished)}
+    return [event for event in events if isinstance(event, AgentStarted) and event.call_id not in done]
+
+
 def due(events: Sequence[AnyEvent]) -> list[Called]:
-    """Those of the calls without a result that wait for no decision."""
-    waiting = {each.id for each in unasked(events)} | {event.call_id for event in undecided(events)}
+    """Those of the calls without a result that wait for no decision and for no agent."""
+    open_calls = (*undecided(events), *working(events))
+    waiting = {each.id for each in unasked(events)} | {event.call_id for event in open_calls}
     return [each for each in unfinished(events) if each.id not in waiting]
 
 
@@ -137,4 +146,4 @@ def after_generation(events: Sequence[AnyEvent]) -> Next:
         return "settle"
     if due(events) or unasked(events):
         return "call"
-    return "wait" if undecided(events) else "go_on"
+    return "wait" if undecided(events) or working(events) else "go_on"

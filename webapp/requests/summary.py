@@ -83,6 +83,8 @@ class RequestSummary(ForkOrigin):
     is_imported: bool
     imported_at: datetime | None
     """Time of the import; null: the request was made here."""
+    agent_of: str | None
+    """The request that started this one as an agent; null: none did, or it was imported."""
 
 
 class Figures(Result):
@@ -124,6 +126,7 @@ def summary_fields(request: Request) -> dict[str, Any]:
         "between_tokens_us": request.between_tokens_us and TokenTimes(**request.between_tokens_us),
         "safety": Safety(verdict=verdict, layers=request.safety_layers or {}) if verdict else None,
         "is_imported": request.is_imported,
+        "agent_of": request.agent_of_id,
         "imported_at": request.finished_at if request.is_imported else None,
     }
 

@@ -13,6 +13,7 @@ from inference.protocol.tool_calls import Call, Tool
 from webapp.mcpclient.approving import is_of_server
 from webapp.tools.calculator import CALCULATOR
 from webapp.tools.clock import CURRENT_TIME
+from webapp.tools.delegate import DELEGATE
 from webapp.tools.fetch import FETCH
 from webapp.tools.mcp import mcp_tool, mcp_tools
 from webapp.tools.python import PYTHON
@@ -34,6 +35,7 @@ _ALL = (
     SEARCH_CHATS,
     DEMO_WEATHER,
     RENAME_CONVERSATION,
+    DELEGATE,
 )
 TOOLS: dict[str, BuiltIn] = {each.definition.name: each for each in _ALL}
 """The tools that come with the product, by name."""
@@ -66,8 +68,10 @@ def names() -> set[str]:
     return {*TOOLS, *(tool.definition.name for tool in mcp_tools())}
 
 
-def source_of(name: str) -> Literal["builtin", "mcp"]:
+def source_of(name: str) -> Literal["builtin", "mcp", "agent"]:
     """The kind of tool that has this name, offered or not."""
+    if name == DELEGATE.definition.name:
+        return "agent"
     return "mcp" if is_of_server(name) else "builtin"
 
 
@@ -95,7 +99,7 @@ def run(call: Call, asker: Asker, is_approved: bool = False) -> Result:
     except Exception:  # a request whose tool raises would never end
         logger.exception("The tool %r failed", call.name[:100])
         text, is_error = _FAILED, True
-    return Result(_bounded(text), is_error, (time.perf_counter_ns() - start_ns) // 1000)
+    return Result(bounded(text), is_error, (time.perf_counter_ns() - start_ns) // 1000)
 
 
 def _answer(call: Call, asker: Asker, is_approved: bool) -> str:
@@ -111,7 +115,8 @@ def _answer(call: Call, asker: Asker, is_approved: bool) -> str:
         raise ToolError(f"The arguments do not fit the tool's schema: {error}") from None
 
 
-def _bounded(text: str) -> str:
+def bounded(text: str) -> str:
+    """Return a result as the model reads it: without what is beyond MAX_RESULT_CHARS."""
     if len(text) <= MAX_RESULT_CHARS:
         return text
     return f"{text[:MAX_RESULT_CHARS]}\n(cut off here: the result has {len(text):,} characters)"

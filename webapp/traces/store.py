@@ -93,12 +93,16 @@ def add_observed(request: Request, client: ClientTiming) -> bool:
 
 
 def delete(request: Request) -> None:
-    """Delete the trace of a settled request, and the texts kept for it. An answer or a summary stays in its chat.
+    """Delete the trace of a settled request with its agents, and the texts kept for it.
+
+    An answer or a summary stays in its chat.
 
     The bill and the usage are in the ledger, and stay.
     """
     request_id = request.pk
     with transaction.atomic():
+        for agent in request.agents.exclude(finished_at=None):
+            delete(agent)
         if hasattr(request, "message") or hasattr(request, "summary"):
             Trace.objects.filter(pk=request_id).delete()
             Request.objects.filter(pk=request_id).update(input=NoInput())

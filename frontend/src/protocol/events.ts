@@ -2,6 +2,38 @@
 
 export const PROTOCOL_VERSION = 2;
 
+/** An agent's request ended. Its bill is a part of this request's. */
+export interface AgentFinished {
+  type: "agent.finished";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+  call_id: string;
+  /** The agent's request. */
+  request_id: string;
+  status: "blocked" | "done" | "failed" | "stopped" | "withheld";
+  usage: Usage;
+  /** Its bill, in billionths of the currency unit; None: it has none, or it has no price. */
+  total_nano: number | null;
+  /** The bill's; empty: there is none. */
+  currency: string;
+}
+
+/** A call started an agent: a request of its own, with its own trace and bill. */
+export interface AgentStarted {
+  type: "agent.started";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Number of the generation in its request, from 0. Positions of tokens begin anew in each. */
+  generation: number;
+  call_id: string;
+  /** The agent's request. */
+  request_id: string;
+  /** Wall clock at the agent's acceptance, µs since the epoch: the zero of every `at` of its trace. */
+  accepted_unix_us: number;
+}
+
 /** The user wants the answer now: the worker ends the thinking, and so does a worker that takes over. */
 export interface AnswerAsked {
   type: "thinking.answer_asked";
@@ -11,7 +43,7 @@ export interface AnswerAsked {
   generation: number;
 }
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | ThinkingReleased | ThinkingEnded | AnswerAsked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | ThinkingReleased | ThinkingEnded | AnswerAsked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | AgentStarted | AgentFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** A file of the conversation, and its part in the prompt. */
 export interface AttachedFile {
@@ -346,7 +378,7 @@ export interface Frame {
   seq: number;
   /** The frame's id: the seq of its last event, and a digest of the log up to there. A saved trace has none, as it never changes: there the last seq is enough. */
   id?: string;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | ThinkingReleased | ThinkingEnded | AnswerAsked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | SafetyChecked | AttachmentSelected | EmbeddingTokenized | EmbeddingComputed | MemoryRecalled | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | ThinkingReleased | ThinkingEnded | AnswerAsked | TextReleased | TextWithheld | ToolApprovalAsked | ToolApproved | ToolCalled | ToolDeclined | ToolFinished | AgentStarted | AgentFinished | BillPosted | ProbeAttended | ProbeSummed | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** The request's owner and the limits that the gateway checked. */
@@ -932,7 +964,7 @@ export interface RequestAccepted {
   at: number;
   request_id: string;
   /** The API that received the request. */
-  surface: "anthropic" | "chat" | "check" | "openai" | "replay" | "summary";
+  surface: "agent" | "anthropic" | "chat" | "check" | "openai" | "replay" | "summary";
   model: string;
   params: SamplingParams;
   /** Wall clock at acceptance, µs since the epoch: the zero of every `at`. */
@@ -953,6 +985,8 @@ export interface RequestAccepted {
   sent: SentCall | null;
   /** The batch of which it answers a line, at half the price. None: it is in none, or this was not recorded. */
   batch_id: string | null;
+  /** The request that started this one as an agent. None: no request did. */
+  agent_of: string | null;
 }
 
 /** A user, an operator or the worker stopped the request. The generation ends within one engine step. */
@@ -960,7 +994,7 @@ export interface RequestCancelled {
   type: "request.cancelled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** `user`, `operator`, or the reason why the worker stopped it. */
+  /** `user`, `operator`, `parent` (the request that started it has ended), or the worker's reason. */
   by: string;
 }
 
@@ -1397,7 +1431,8 @@ export interface ToolCalled {
   name: string;
   /** JSON, as the model wrote it. */
   arguments: string;
-  source: "builtin" | "mcp";
+  /** `agent`: the call starts a request of its own. */
+  source: "agent" | "builtin" | "mcp";
   sandbox: string;
 }
 
@@ -1560,6 +1595,8 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "tool.called": {"lane": "tools", "is_mark": true, "label": "calls {name}", "meaning": "The answer pauses until the tool's result.", "scene": null, "replay_ms": 0},
   "tool.declined": {"lane": "tools", "is_mark": true, "label": "declined by {by}", "meaning": "The call is not made.", "scene": null, "replay_ms": 0},
   "tool.finished": {"lane": "tools", "is_mark": false, "label": "", "meaning": "The server ran the tool. Calls of one pause run side by side.", "scene": null, "replay_ms": 0},
+  "agent.started": {"lane": "tools", "is_mark": true, "label": "starts an agent", "meaning": "The agent answers the task in a request of its own. This request waits and holds no worker.", "scene": null, "replay_ms": 0},
+  "agent.finished": {"lane": "tools", "is_mark": true, "label": "agent {status}", "meaning": "The agent's answer is the call's result.", "scene": null, "replay_ms": 0},
   "bill.posted": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": "bill", "replay_ms": 2000},
   "probe.attended": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "probe.summed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
@@ -1599,4 +1636,6 @@ export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
   "tool.called": {"generation": 0, "sandbox": ""},
   "tool.declined": {"generation": 0},
   "tool.finished": {"generation": 0, "is_error": false},
+  "agent.started": {"generation": 0},
+  "agent.finished": {"generation": 0, "total_nano": null, "currency": ""},
 };

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from inference.protocol.events.agent import AgentFinished, AgentStarted
 from inference.protocol.events.attachment import AttachedFile, AttachmentSelected, ChosenPassage, LeftPassage
 from inference.protocol.events.base import Event, GenerationEvent, Value
 from inference.protocol.events.batch import BatchComposed
@@ -81,6 +82,8 @@ from inference.protocol.events.tool import ToolApprovalAsked, ToolApproved, Tool
 __all__ = [
     "TERMINAL",
     "Absence",
+    "AgentFinished",
+    "AgentStarted",
     "AnswerAsked",
     "AnyEvent",
     "AnyProbe",
@@ -203,6 +206,8 @@ AnyEvent = (
     | ToolCalled
     | ToolDeclined
     | ToolFinished
+    | AgentStarted
+    | AgentFinished
     | BillPosted
     | AnyProbe
 )

@@ -69,7 +69,7 @@ class SentCall(Value, frozen=True, kw_only=True):
     """JSON, as the client wrote it."""
 
 
-Surface = Literal["chat", "anthropic", "openai", "replay", "check", "summary"]
+Surface = Literal["chat", "anthropic", "openai", "replay", "check", "summary", "agent"]
 
 
 class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
@@ -98,8 +98,12 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     """The client's call. None: the page sent the message, or the body is too long to be kept with the trace."""
     batch_id: str | None = None
     """The batch of which it answers a line, at half the price. None: it is in none, or this was not recorded."""
+    agent_of: str | None = None
+    """The request that started this one as an agent. None: no request did."""
 
-    unredacted: ClassVar = "request_id surface model accepted_unix_us client tls_version http_version received_at"
+    unredacted: ClassVar = (
+        "request_id surface model accepted_unix_us client tls_version http_version received_at agent_of"
+    )
     shown: ClassVar = Shown(lane="gateway", scene="gateway", replay_ms=1200)
 
 
@@ -107,7 +111,7 @@ class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"
     """A user, an operator or the worker stopped the request. The generation ends within one engine step."""
 
     by: str
-    """`user`, `operator`, or the reason why the worker stopped it."""
+    """`user`, `operator`, `parent` (the request that started it has ended), or the worker's reason."""
 
     unredacted: ClassVar = "by"
     shown: ClassVar = Shown(

@@ -15,7 +15,8 @@ class ToolCalled(GenerationEvent, frozen=True, kw_only=True, tag="tool.called"):
     name: str
     arguments: str
     """JSON, as the model wrote it."""
-    source: Literal["builtin", "mcp"]
+    source: Literal["builtin", "mcp", "agent"]
+    """`agent`: the call starts a request of its own."""
     sandbox: str = ""
 
     unredacted: ClassVar = "source"
