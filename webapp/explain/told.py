@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from inference.protocol.events import (
+    AgentStarted,
     AnyEvent,
     CacheLookedUp,
     ContextAssembled,
@@ -56,6 +57,8 @@ class Called(msgspec.Struct, frozen=True):
     """None: the call has no result."""
     is_error: bool
     duration_us: int | None
+    agent: str | None
+    """The request that the call started, whose trace tells of its work. None: a tool answered."""
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -192,16 +195,19 @@ def _parts(context: ContextAssembled | None, looked_up: CacheLookedUp | None) ->
 
 def _calls(events: Sequence[AnyEvent]) -> list[Called]:
     finished = {event.call_id: event for event in events if isinstance(event, ToolFinished)}
-    return [_called(event, finished.get(event.call_id)) for event in events if isinstance(event, ToolCalled)]
+    agents = {event.call_id: event.request_id for event in events if isinstance(event, AgentStarted)}
+    called = (event for event in events if isinstance(event, ToolCalled))
+    return [_called(call, finished.get(call.call_id), agents.get(call.call_id)) for call in called]
 
 
-def _called(call: ToolCalled, end: ToolFinished | None) -> Called:
+def _called(call: ToolCalled, end: ToolFinished | None, agent: str | None) -> Called:
     return Called(
         name=call.name,
         arguments=clipped(call.arguments),
         result=clipped(end.result) if end else None,
         is_error=end.is_error if end else False,
         duration_us=end.duration_us if end else None,
+        agent=agent,
     )
 
 

@@ -36,6 +36,7 @@ export const SURFACES: Record<string, string> = {
   openai: "the OpenAI API",
   anthropic: "the Anthropic API",
   summary: "a summary of a chat",
+  agent: "a request, as an agent",
 };
 export const RANGES: Range[] = [
   { name: "first_token_us", label: "First token", unit: "ms", scale: 1e3 },

@@ -1009,6 +1009,8 @@ export interface ImportedRequest {
   is_imported: boolean;
   /** Time of the import; null: the request was made here. */
   imported_at: string | null;
+  /** The request that started this one as an agent; null: none did, or it was imported. */
+  agent_of: string | null;
   conversation_id: string | null;
   message_id: string | null;
   answer: AnswerPlace | null;
@@ -1310,6 +1312,8 @@ export interface ListedRequest {
   is_imported: boolean;
   /** Time of the import; null: the request was made here. */
   imported_at: string | null;
+  /** The request that started this one as an agent; null: none did, or it was imported. */
+  agent_of: string | null;
   conversation_id: string | null;
   message_id: string | null;
   answer: AnswerPlace | null;
@@ -2032,6 +2036,8 @@ export interface PlacedRequest {
   is_imported: boolean;
   /** Time of the import; null: the request was made here. */
   imported_at: string | null;
+  /** The request that started this one as an agent; null: none did, or it was imported. */
+  agent_of: string | null;
   conversation_id: string | null;
   message_id: string | null;
   answer: AnswerPlace | null;
@@ -2364,6 +2370,8 @@ export interface RecordedTurn {
   is_imported: boolean;
   /** Time of the import; null: the request was made here. */
   imported_at: string | null;
+  /** The request that started this one as an agent; null: none did, or it was imported. */
+  agent_of: string | null;
   /** Its place in the recording, counted from 1. */
   number: number;
   /** From the turn before, whose messages this one goes on from. Null: not known, or there is none. */
@@ -2601,6 +2609,8 @@ export interface RequestSummary {
   is_imported: boolean;
   /** Time of the import; null: the request was made here. */
   imported_at: string | null;
+  /** The request that started this one as an agent; null: none did, or it was imported. */
+  agent_of: string | null;
 }
 
 /** A set of runs, without them. */

@@ -1,5 +1,7 @@
 /** The generations of a request: one for each time that the model is asked, each with attempts. */
 import type {
+  AgentFinished,
+  AgentStarted,
   AnyEvent,
   BatchComposed,
   CacheEvicted,
@@ -82,6 +84,9 @@ export interface Generation {
   decisions: (ToolApproved | ToolDeclined)[];
   toolCalls: ToolCalled[];
   toolResults: ToolFinished[];
+  /** The agents that its calls started, and their ends. */
+  agents: AgentStarted[];
+  agentEnds: AgentFinished[];
   /** Its end. */
   generation: GenerationFinished | null;
 }
@@ -125,6 +130,8 @@ export function emptyGeneration(number: number): Generation {
     decisions: [],
     toolCalls: [],
     toolResults: [],
+    agents: [],
+    agentEnds: [],
     generation: null,
   };
 }
@@ -186,6 +193,12 @@ export function foldGeneration(own: Generation, event: GenerationEvent): Generat
       return own;
     case "tool.finished":
       own.toolResults.push(event);
+      return own;
+    case "agent.started":
+      own.agents.push(event);
+      return own;
+    case "agent.finished":
+      own.agentEnds.push(event);
       return own;
     case "prefill.advanced":
       own.prefill.push(event);

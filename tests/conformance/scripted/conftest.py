@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, sync_playwright
 
 from inference.tokenization.bundled import bundled_model
 from inference.tokenization.gguf_metadata import read_metadata
+from tests.browser.conftest import find_chromium
 from tests.faults.conftest import Processes, until
 from tests.inference.tokenization.vocabulary_files import write_byte_level
 from webapp.supervisor.model_workers import ModelWorker
@@ -24,6 +27,19 @@ THINKING = """{% for m in messages %}<|im_start|>{{ m.role }}
 
 {% endif %}"""
 """A chat template with the tags and the switch that Qwen 3's has."""
+
+
+@pytest.fixture
+def page(site: Processes) -> Iterator[Page]:
+    """With the sign-in of the site's own client."""
+    base = str(site.client.base_url)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(base_url=base)
+        cookies = site.client.cookies
+        page.context.add_cookies([{"name": name, "value": cookies[name], "url": base} for name in cookies])
+        yield page
+        browser.close()
 
 
 @pytest.fixture(scope="session")

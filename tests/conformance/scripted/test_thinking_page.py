@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from playwright.sync_api import Page, expect
 
-import pytest
-from playwright.sync_api import Page, expect, sync_playwright
-
-from tests.browser.conftest import find_chromium
 from tests.conformance.scripted.test_thinking import ANSWER, SLOW
 from tests.faults.conftest import Processes
-
-
-@pytest.fixture
-def page(site: Processes) -> Iterator[Page]:
-    """With the sign-in of the site's own client."""
-    base = str(site.client.base_url)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(base_url=base)
-        cookies = site.client.cookies
-        page.context.add_cookies([{"name": name, "value": cookies[name], "url": base} for name in cookies])
-        yield page
-        browser.close()
 
 
 def test_thinking_is_folded_and_ends_when_the_user_asks_for_the_answer(

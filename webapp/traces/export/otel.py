@@ -38,6 +38,8 @@ from webapp.traces.file.archive import TraceFileError
 PROVIDER = "sightglass"
 _INTERNAL, _CLIENT = 1, 3
 _ERROR = 2
+_WHOLE = "request"
+"""Key of the span of a whole request."""
 _TRACE_ID_BYTES, _SPAN_ID_BYTES = 16, 8
 _TELLING = (RequestCancelled, RequestFailed, GenerationPreempted, TextWithheld, CacheLookedUp)
 """Events of the log that become events of the whole request's span."""
@@ -81,7 +83,8 @@ class _Spans:
         self._accepted = accepted
         self._texts = texts
         self._conversation = conversation
-        self._trace_id = _hash(accepted.request_id, _TRACE_ID_BYTES)
+        # An agent's spans are in the trace of the request that started it.
+        self._trace_id = _hash(accepted.agent_of or accepted.request_id, _TRACE_ID_BYTES)
 
     def all(self) -> list[dict[str, Any]]:
         below = [span for span in spans(self._log) if span.end is not None and not isinstance(span.event, TokenSampled)]
@@ -94,7 +97,9 @@ class _Spans:
         over = self._log.terminal or self._log.events[-1]
         known = _of_request(self._log, self._accepted) | self._texts
         known |= {"gen_ai.conversation.id": self._conversation}
-        span = self._span("request", f"chat {self._accepted.model}", start, over.at, _CLIENT, known)
+        span = self._span(_WHOLE, f"chat {self._accepted.model}", start, over.at, _CLIENT, known)
+        if self._accepted.agent_of is not None:
+            span["parentSpanId"] = _span_id(self._accepted.agent_of, _WHOLE)
         span["events"] = [
             {"timeUnixNano": self._nano(event.at), "name": kind(event), "attributes": _attributes(_of_event(event))}
             for event in self._log.events
@@ -117,7 +122,7 @@ class _Spans:
     def _span(self, key: str, name: str, start: int, end: int, span_kind: int, known: Attributes) -> dict[str, Any]:
         return {
             "traceId": self._trace_id,
-            "spanId": _hash(f"{self._accepted.request_id} {key}", _SPAN_ID_BYTES),
+            "spanId": _span_id(self._accepted.request_id, key),
             "name": name,
             "kind": span_kind,
             "startTimeUnixNano": self._nano(start),
@@ -127,6 +132,10 @@ class _Spans:
 
     def _nano(self, at: int) -> str:
         return str(max(0, self._accepted.accepted_unix_us + at) * 1000)
+
+
+def _span_id(request_id: str, key: str) -> str:
+    return _hash(f"{request_id} {key}", _SPAN_ID_BYTES)
 
 
 def _decode(log: Log) -> Iterator[Span]:

@@ -91,6 +91,7 @@ export class RequestTrace {
   /** Following, all events are shown: no frame is requested before there are more. */
   private isIdle = false;
   private stream: EventStream | null = null;
+  private socket: Socket | null = null;
   private isClosed = false;
   private complete: () => void = () => {};
   /** Resolved when no more events come: all are here, the server sends none, or the trace was closed. */
@@ -110,6 +111,7 @@ export class RequestTrace {
   }
 
   open(socket: Socket): void {
+    this.socket = socket;
     const handlers = {
       onEvent: (event: AnyEvent, seq: number) => {
         this.arrivals.take(event, seq);
@@ -138,6 +140,7 @@ export class RequestTrace {
 
   /** Load a settled trace as it was saved, far sooner than frame by frame; follow any other live. */
   async openSaved(socket: Socket): Promise<void> {
+    this.socket = socket;
     const saved = await savedEvents(this.requestId);
     if (this.isClosed) return;
     if (!saved) return this.open(socket);
@@ -149,6 +152,14 @@ export class RequestTrace {
     }
     this.read(events.map((event, index) => ({ event, seq: index + 1 })));
     this.end();
+  }
+
+  /** The trace of an agent that this request started; null: this trace has no server to ask. The caller closes it. */
+  openAgent(requestId: string): RequestTrace | null {
+    if (!this.socket) return null;
+    const agent = new RequestTrace(requestId);
+    void agent.openSaved(this.socket);
+    return agent;
   }
 
   /** The log was lost, and written anew: forget what came of it. */

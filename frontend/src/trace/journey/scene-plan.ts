@@ -77,6 +77,7 @@ const NEWS: [string, (log: Log) => number][] = [
   ["the least likely draw", leastLikely],
   ["the engine preempts the request", (log) => first(log, (event) => event.type === "generation.preempted")],
   ["another worker continues", (log) => first(log, (event) => event.type === "generation.resumed")],
+  ["an agent is started", (log) => first(log, (event) => event.type === "agent.started")],
   ["a tool is called", (log) => first(log, (event) => event.type === "tool.called")],
   ["the user pressed Stop", (log) => first(log, (event) => event.type === "request.cancelled")],
   ["text is withheld", (log) => first(log, (event) => event.type === "text.withheld")],

@@ -129,6 +129,18 @@ def test_the_spans_arrive_whole_and_without_a_word_of_what_was_said(receiver: Re
     assert not {"gen_ai.input.messages", "gen_ai.output.messages"} & told.keys()
 
 
+def test_an_agents_spans_stand_below_those_of_the_request_that_started_it(receiver: Receiver) -> None:
+    frames = recorded("finished")
+    first, *rest = frames[0].events
+    assert isinstance(first, RequestAccepted)
+    agent = msgspec.structs.replace(first, request_id="req_agent", agent_of=first.request_id)
+    send(endpoint(receiver), frames, 5)
+    send(endpoint(receiver), [Frame(seq=1, events=(agent, *rest)), *frames[1:]], 5)
+    (root, *_), (below, *_) = (spans(message) for _, _, message in receiver.taken)
+    assert below.trace_id == root.trace_id and below.parent_span_id == root.span_id
+    assert below.span_id != root.span_id and not root.parent_span_id
+
+
 def test_texts_go_along_where_the_operator_says_so(receiver: Receiver) -> None:
     send(endpoint(receiver, has_texts=True), recorded("finished"), 5)
     told = attributes(spans(receiver.taken[0][2])[0])
