@@ -36,6 +36,7 @@ CLIENTS = {
     "scripted.test_choosing": "openai and anthropic (Python), a scripted model that chooses among tools",
     "scripted.test_thinking": "openai and anthropic (Python), a scripted model that thinks in tags",
     "scripted.test_thinking_page": "Chromium on the chat page, a scripted model that thinks in tags",
+    "scripted.test_agents_page": "Chromium on the chat page, a scripted model that delegates",
     "test_schemathesis": "schemathesis 4.32.5, the OpenAPI document",
     "openai.test_bad_bodies": "httpx, broken bodies",
 }

@@ -20,6 +20,8 @@ from inference.protocol.events import AgentFinished, AgentStarted, AnyEvent
 from inference.protocol.generations import last_number
 from inference.protocol.request import SamplingParams, Usage
 from inference.protocol.tool_calls import ToolCalls
+from webapp.billing.bill import UNPRICED
+from webapp.billing.models import LedgerEntry
 from webapp.celery import app
 from webapp.context.assemble import SourceMessage
 from webapp.context.tools import definitions
@@ -160,6 +162,7 @@ def _answer(
 
 def _finished(agent: Request, started: AgentStarted, at: int, number: int) -> AgentFinished:
     status: Any = agent.status
+    total_nano, currency = _billed(agent)
     return AgentFinished(
         at=at,
         generation=number,
@@ -167,9 +170,17 @@ def _finished(agent: Request, started: AgentStarted, at: int, number: int) -> Ag
         request_id=agent.pk,
         status=status,
         usage=msgspec.convert(agent.usage or {}, Usage),
-        total_nano=agent.cost_nano,
-        currency=agent.currency,
+        total_nano=total_nano,
+        currency=currency,
     )
+
+
+def _billed(agent: Request) -> tuple[int | None, str]:
+    """The amount and its currency, as of AgentFinished."""
+    entry = LedgerEntry.objects.filter(request_id=agent.pk).first()
+    if entry is None:
+        return 0, ""
+    return (None, "") if entry.price_version == UNPRICED else (entry.total_nano, entry.currency)
 
 
 def _told(agent: Request | None) -> _Answer:

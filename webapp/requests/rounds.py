@@ -109,8 +109,8 @@ def working(events: Sequence[AnyEvent]) -> list[AgentStarted]:
 
 def due(events: Sequence[AnyEvent]) -> list[Called]:
     """Those of the calls without a result that wait for no decision and for no agent."""
-    open_calls = (*undecided(events), *working(events))
-    waiting = {each.id for each in unasked(events)} | {event.call_id for event in open_calls}
+    open_ids = {*(event.call_id for event in undecided(events)), *(event.call_id for event in working(events))}
+    waiting = {each.id for each in unasked(events)} | open_ids
     return [each for each in unfinished(events) if each.id not in waiting]
 
 

@@ -14,9 +14,9 @@ export interface AgentFinished {
   request_id: string;
   status: "blocked" | "done" | "failed" | "stopped" | "withheld";
   usage: Usage;
-  /** Its bill, in billionths of the currency unit; None: it has none, or it has no price. */
+  /** Its bill, in billionths of the currency unit; None: its model has no price. */
   total_nano: number | null;
-  /** The bill's; empty: there is none. */
+  /** The bill's; empty: nothing was billed, or the model has no price. */
   currency: string;
 }
 

@@ -56,7 +56,7 @@ export function billWithAgents(view: TraceView): Total | null {
   const { currency } = view.bill;
   let nano = view.bill.total_nano;
   for (const { ended } of agentsOf(view)) {
-    if (ended?.total_nano == null || ended.currency !== currency) return null;
+    if (ended?.total_nano == null || (ended.total_nano && ended.currency !== currency)) return null;
     nano += ended.total_nano;
   }
   return { nano, currency };

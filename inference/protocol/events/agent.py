@@ -36,9 +36,9 @@ class AgentFinished(GenerationEvent, frozen=True, kw_only=True, tag="agent.finis
     status: Literal["done", "stopped", "withheld", "blocked", "failed"]
     usage: Usage
     total_nano: int | None = None
-    """Its bill, in billionths of the currency unit; None: it has none, or it has no price."""
+    """Its bill, in billionths of the currency unit; None: its model has no price."""
     currency: str = ""
-    """The bill's; empty: there is none."""
+    """The bill's; empty: nothing was billed, or the model has no price."""
 
     unredacted: ClassVar = "request_id status usage total_nano currency"
     shown: ClassVar = Shown(

@@ -142,10 +142,10 @@ function paintPlayhead(ctx: Context, { box, on, playhead }: Picture, palette: Pa
   const x = Math.round(on.toX(playhead));
   if (x < -6 || x > box.width + 6) return;
   ctx.fillStyle = palette.accent;
-  ctx.fillRect(x, AXIS_HEIGHT - 6, 1, box.height);
+  ctx.fillRect(x, box.rowsTop - 6, 1, box.height);
   ctx.beginPath();
-  ctx.moveTo(x - 4.5, AXIS_HEIGHT - 8);
-  ctx.lineTo(x + 5.5, AXIS_HEIGHT - 8);
-  ctx.lineTo(x + 0.5, AXIS_HEIGHT - 1);
+  ctx.moveTo(x - 4.5, box.rowsTop - 8);
+  ctx.lineTo(x + 5.5, box.rowsTop - 8);
+  ctx.lineTo(x + 0.5, box.rowsTop - 1);
   ctx.fill();
 }
