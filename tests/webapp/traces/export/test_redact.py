@@ -195,4 +195,4 @@ def test_the_summary_says_neither_what_nor_where() -> None:
 
 def test_every_field_of_a_request_s_summary_is_kept_or_known_to_be_left_out() -> None:
     names = about(Request(title=SECRET, forked_from_id="req_b", created_at=timezone.now())).keys()
-    assert names - redact_summary(dict.fromkeys(names)).keys() == {"forked_from", "imported_at"}
+    assert names - redact_summary(dict.fromkeys(names)).keys() == {"forked_from", "imported_at", "agent_of"}
