@@ -47,7 +47,16 @@ from webapp.lifecycle.settle import settle
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
-from webapp.requests.rounds import MAX_CALLS, Called, after_generation, calls_of, due, is_declined, round_number, text_of
+from webapp.requests.rounds import (
+    MAX_CALLS,
+    Called,
+    after_generation,
+    calls_of,
+    due,
+    is_declined,
+    round_number,
+    text_of,
+)
 from webapp.tools import catalog
 from webapp.tools.tool import Asker
 

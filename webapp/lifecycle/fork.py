@@ -64,9 +64,7 @@ class Fork:
     """The parent's generation that it leaves."""
 
 
-def parent_of(
-    events: Sequence[AnyEvent], tokenizer: Tokenizer, model: str, generation: int | None = None
-) -> Parent:
+def parent_of(events: Sequence[AnyEvent], tokenizer: Tokenizer, model: str, generation: int | None = None) -> Parent:
     """Read the parent from its events: one of its generations; None: the last.
 
     `model`: the one that would continue. Raises CannotFork.

@@ -231,4 +231,3 @@ def test_a_generation_that_the_answer_lacks_is_refused(alice: Client, parent: Re
 def test_a_form_by_regex_is_refused_where_the_answer_has_tools(alice: Client, parent: Request) -> None:
     status, refused = post(alice, f"/api/requests/{parent.pk}/fork", {"position": 1, "params": {"regex": "a+"}})
     assert (status, refused["error"]["field"]) == (400, "params.regex")
-
