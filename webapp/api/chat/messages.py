@@ -100,7 +100,8 @@ def fork(
     """Fork an answer: begin another answer to the same message with the first one's beginning.
 
     400 `unknown_position`, `unknown_generation`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`;
-    409 `imported`, `no_conversation`, `no_prompt`, `other_model`, `model_unavailable`, `window_full`, `trace_unreadable`;
+    409 `imported`, `no_conversation`, `no_prompt`, `other_model`, `model_unavailable`, `window_full`,
+    `trace_unreadable`;
     422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`;
     403 `sending_stopped`.
     """
