@@ -175,7 +175,7 @@ def _round(
 
 
 def _as_kept(own: KeptRound) -> dict[str, Any]:
-    return {"text": own.text, "calls": msgspec.to_builtins(own.calls)}
+    return {"text": own.text, "calls": [msgspec.to_builtins(each) for each in own.calls]}
 
 
 def _kept(called: Called, result: ToolFinished) -> KeptCall:
