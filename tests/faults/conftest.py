@@ -109,6 +109,12 @@ class Processes:
         log = self._product.logs / f"{worker.name}.log"
         return self._keep(Child(worker.name, [*command, *options], log, worker.environment(self._env)))
 
+    def start_python(self, code: str, *arguments: str) -> subprocess.Popen[str]:
+        """Run code in a process of the site's, and read what it prints. The caller ends it."""
+        command = [sys.executable, "-c", code, *arguments]
+        env = self._env | {"DJANGO_SETTINGS_MODULE": "webapp.settings"}
+        return subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
     def workers(self) -> list[dict[str, str]]:
         """What the site knows of its inference workers."""
         found: list[dict[str, str]] = self.client.get("/api/health").json()["workers"]

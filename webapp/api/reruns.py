@@ -118,8 +118,9 @@ def list_reruns(request: HttpRequest, request_id: str) -> RerunList:
 
 @answers(201)
 def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan, key: Key | None) -> Answer[RerunSet]:
-    """Begin a set of runs of a saved request.
+    """Begin a set of runs of a saved request. Its tools are called again.
 
+    One run asks about calls that change something; a set of several declines them.
     409 `still_running`, `trace_unreadable`, `no_prompt`, `no_seed`, `too_long`, `model_unavailable`,
     `other_tokenizer`;
     422 `key_reused`; 429 `too_many_requests` (256 waiting runs); 403 `sending_stopped`, `switched_off`.
@@ -147,7 +148,7 @@ def _begin(found: Request, body: RerunPlan, key: Key | None, api_key: ApiKey | N
         original=found,
         title=found.title,
         model=model,
-        input=_input(found, given),
+        input=_input(found, given, may_ask=len(runs) == 1),
         params=msgspec.to_builtins(given.params),
         seeds=body.seeds,
         n=body.n,
@@ -187,10 +188,12 @@ def _check_allowed(found: Request, api_key: ApiKey | None) -> None:
         raise
 
 
-def _input(found: Request, given: saved_prompt.SavedPrompt) -> SavedInput:
-    """The runs' input. Runs of an imported trace carry its segments, which no safety check here has seen."""
+def _input(found: Request, given: saved_prompt.SavedPrompt, may_ask: bool) -> SavedInput:
+    """The runs' input. One run asks its user about calls that change something. Several decline them.
+
+    Runs of an imported trace carry its segments, which no safety check here has seen."""
     is_whole = any(message.source == saved_prompt.WHOLE for message in found.input.messages)
-    return given.as_input(found.is_imported or is_whole)
+    return given.as_input(found.is_imported or is_whole, may_ask)
 
 
 def _saved(found: Request) -> saved_prompt.SavedPrompt:

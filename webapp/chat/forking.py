@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -16,9 +16,10 @@ from webapp.gateway.idempotency import Key
 from webapp.lifecycle.fork import CannotFork, Fork, check_length, check_room, fork_at, fork_with, parent_of
 from webapp.lifecycle.fork_preparation import frames_of
 from webapp.lifecycle.start import Arrival
+from webapp.lifecycle.tool_flags import again
 from webapp.registry.offered import check_offered
 from webapp.requests import services
-from webapp.requests.input import ForkInput
+from webapp.requests.input import ForkInput, features_of
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError
 
@@ -33,6 +34,8 @@ class Place:
     """With a position: the next token; None: it is sampled."""
     text: str | None = None
     """Instead of a position: the new answer's first text."""
+    generation: int | None = None
+    """The generation in which the place is; None: the answer's last."""
 
 
 def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
@@ -52,14 +55,14 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
         raise CannotFork("trace_unreadable", f"The saved trace cannot be read: {error}") from None
     except (TokenizerError, TemplateError) as error:
         raise CannotFork("model_unavailable", str(error)) from None
-    found = parent_of(events, served.tokenizer, parent.model)
+    found = parent_of(events, served.tokenizer, parent.model, place.generation)
     if place.text is not None:
         fork = fork_with(found, served.tokenizer, place.text)
     else:
         assert place.position is not None
         fork = fork_at(found, served.tokenizer, served.num_ids, place.position, place.token_id)
     check_room(fork, found, params)
-    return fork
+    return replace(fork, generation=found.generation)
 
 
 def start_fork(
@@ -74,7 +77,14 @@ def start_fork(
         surface=arrival.surface,
         model=parent.model,
         title=parent.title,
-        input=ForkInput(parent.input.messages, fork.ids, fork.is_written, arrival.is_stepped),
+        input=ForkInput(
+            parent.input.messages,
+            fork.ids,
+            fork.is_written,
+            arrival.is_stepped,
+            generation=fork.generation,
+            features=again(features_of(parent.input)),
+        ),
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
         forked_from=parent,

@@ -241,7 +241,7 @@ def said(message: Message, is_new: bool = False) -> list[SourceMessage]:
         results = "\n".join(result(call["result"]) for call in each["calls"])
         found.append(SourceMessage("assistant", each["text"], source, "history"))
         found.append(SourceMessage("user", results, f"{source}:results", "result"))
-    last = message.text[sum(len(each["text"]) for each in rounds or ()) :]
+    last = message.text[sum(len(each["text"]) for each in rounds or () if not each.get("is_kept")) :]
     kind: SegmentKind = "user" if is_new else "history"
     return [*found, SourceMessage(message.role, last, message.source, kind)] if last else found
 

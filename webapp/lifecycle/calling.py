@@ -23,8 +23,8 @@ from inference.eventlog.leases import Holding
 from inference.protocol.events import (
     AnyEvent,
     ContextAssembled,
+    GenerationForked,
     PromptTokenized,
-    TextReleased,
     TokenSampled,
     ToolApproved,
     ToolCalled,
@@ -53,7 +53,16 @@ from webapp.registry.offered import NotOffered
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
-from webapp.requests.rounds import MAX_CALLS, Called, after_generation, calls_of, due
+from webapp.requests.rounds import (
+    MAX_CALLS,
+    Called,
+    after_generation,
+    calls_of,
+    due,
+    is_declined,
+    round_number,
+    text_of,
+)
 from webapp.tools import catalog
 from webapp.tools.tool import Asker, ToolError
 
@@ -63,6 +72,11 @@ _TOO_MANY = catalog.Result(f"Not run: one answer may make {MAX_CALLS} calls.", i
 _DECLINED = catalog.Result("Not run: the user declined this call.", is_error=True, duration_us=0)
 _UNASKED = catalog.Result(
     "Not run: this tool now waits for its user's approval, and this answer began before.", is_error=True, duration_us=0
+)
+_CANNOT_ASK = catalog.Result(
+    "Not run: this tool waits for its user's approval, and a set of several runs cannot ask.",
+    is_error=True,
+    duration_us=0,
 )
 _TIMED_OUT = catalog.Result("Not run: the user gave no answer in time.", is_error=True, duration_us=0)
 _UNKNOWN = catalog.Result(
@@ -151,6 +165,8 @@ def _without_run(called: Called, events: Sequence[AnyEvent]) -> catalog.Result |
     tool = catalog.find(called.call.name)
     if declined := first(own, ToolDeclined):
         return _DECLINED if declined.by == "user" else _TIMED_OUT
+    if is_declined(events, called):
+        return _CANNOT_ASK
     if (tool is None or not tool.is_repeatable) and first(own, ToolCalled):
         return _UNKNOWN
     if called not in calls_of(events)[:MAX_CALLS]:
@@ -225,7 +241,7 @@ def _next_prompt(request: Request, events: Sequence[AnyEvent]) -> list[AnyEvent]
     params, model = msgspec.convert(request.params, SamplingParams), served(request.model)
     start_ns = time.perf_counter_ns()
     try:
-        before = _round(events, number, model.tokenizer)
+        before = _round(events, round_number(events), model.tokenizer)
         assembled = model.assembler.go_on(before, _results(events), params.max_tokens, may_think(params))
     except ContextTooLarge as error:
         raise CannotPrepare("context", "prompt_too_long", str(error)) from None
@@ -242,9 +258,10 @@ def _round(events: Sequence[AnyEvent], number: int, tokenizer: Tokenizer) -> Rou
     tokens = [event for event in own if isinstance(event, TokenSampled)]
     if tokens and tokens[-1].is_special:
         tokens.pop()
-    text = "".join(event.text for event in own if isinstance(event, TextReleased))
-    answer = SourceMessage("assistant", text, f"generation:{number}", "history")
-    return Round(context, prompt, answer, known_ids(tokens, tokenizer.encode))
+    answer = SourceMessage("assistant", text_of(own), f"generation:{number}", "history")
+    forked = first(own, GenerationForked)
+    kept = forked.ids if forked is not None else ()
+    return Round(context, prompt, answer, (*kept, *known_ids(tokens, tokenizer.encode)))
 
 
 def _results(events: Sequence[AnyEvent]) -> list[SourceMessage]:

@@ -13,16 +13,18 @@ from inference.protocol.events import (
     AnyEvent,
     ContextAssembled,
     GenerationForked,
+    KeptRound,
     PromptTokenized,
     RequestAccepted,
     TokenSampled,
 )
-from inference.protocol.generations import latest
+from inference.protocol.generations import last_number, of_generation
 from inference.protocol.request import SamplingParams
 from inference.protocol.thinking import Thinking, ThinkingReader
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
 from inference.tokenization.tokenizer import Tokenizer
+from webapp.requests.rounds import kept_rounds, rounds_before
 
 
 class CannotFork(Exception):
@@ -43,6 +45,10 @@ class Parent:
     ids: tuple[int, ...]
     num_exact: int
     """Number of leading tokens whose ids are known: a remote server may not show them all."""
+    generation: int = 0
+    """The number of the generation that is forked."""
+    rounds: tuple[KeptRound, ...] = ()
+    """The rounds before it, those that it kept itself included."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +60,22 @@ class Fork:
     ids: tuple[int, ...]
     is_written: bool = False
     """True if the tokens from the position on are a person's text, not a chosen token."""
+    generation: int = 0
+    """The parent's generation that it leaves."""
 
 
-def parent_of(events: Sequence[AnyEvent], tokenizer: Tokenizer, model: str) -> Parent:
-    """Read the parent from its events: its last generation. `model`: the one that would continue. Raises CannotFork."""
+def parent_of(events: Sequence[AnyEvent], tokenizer: Tokenizer, model: str, generation: int | None = None) -> Parent:
+    """Read the parent from its events: one of its generations; None: the last.
+
+    `model`: the one that would continue. Raises CannotFork.
+    """
+    number = _checked_generation(events, generation)
     made_by = model
     context: ContextAssembled | None = None
     prompt: PromptTokenized | None = None
     kept: tuple[int, ...] = ()
     sampled: list[TokenSampled] = []
-    for event in latest(events):
+    for event in of_generation(events, number):
         match event:
             case RequestAccepted():
                 made_by = event.model
@@ -84,7 +96,17 @@ def parent_of(events: Sequence[AnyEvent], tokenizer: Tokenizer, model: str) -> P
         message = "Another model, with another tokenizer, made this answer. Regenerate it instead."
         raise CannotFork("other_model", message)
     num_exact = len(kept) + next((at for at, each in enumerate(sampled) if not each.is_shown), len(sampled))
-    return Parent(context, prompt, (*kept, *(each.id for each in sampled)), num_exact)
+    rounds = (*kept_rounds(events), *rounds_before(events, number))
+    return Parent(context, prompt, (*kept, *(each.id for each in sampled)), num_exact, number, rounds)
+
+
+def _checked_generation(events: Sequence[AnyEvent], generation: int | None) -> int:
+    """The number of the generation to fork. Raises CannotFork."""
+    last = last_number(events)
+    if generation is not None and not 0 <= generation <= last:
+        message = f"generation must be from 0 to {last}: so many generations the answer has."
+        raise CannotFork("unknown_generation", message, "generation")
+    return last if generation is None else generation
 
 
 def fork_at(parent: Parent, tokenizer: Tokenizer, num_ids: int, position: int, token_id: int | None) -> Fork:
@@ -156,11 +178,11 @@ def is_within_word(data: bytes, end: int) -> bool:
 
 def check_room(fork: Fork, parent: Parent, params: SamplingParams) -> None:
     """Check that tokens are left for an answer. Raises CannotFork where nothing could follow."""
-    num_kept = len(fork.ids)
+    num_kept = len(fork.ids) + sum(each.num_tokens for each in parent.rounds)
     if num_kept >= params.max_tokens:
         message = f"max_tokens must be more than {num_kept}: so many tokens the answer has already."
         raise CannotFork("length", message, "params.max_tokens")
-    if len(parent.prompt.ids) + num_kept >= parent.context.window:
+    if len(parent.prompt.ids) + len(fork.ids) >= parent.context.window:
         message = f"Prompt and answer so far fill the window of {parent.context.window} tokens; leave it earlier."
         raise CannotFork("window_full", message)
 

@@ -13,9 +13,9 @@ import msgspec
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
 from inference.protocol.failures import Failure, FailureCode
+from inference.protocol.generations import numbered
 from inference.protocol.request import SamplingParams
 from inference.protocol.safety_policy import Layer
-from inference.protocol.thinking import Thinking
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
 from webapp.lifecycle.packing import served
 from webapp.lifecycle.prepare import Prepared
@@ -42,7 +42,7 @@ class ForkPreparation:
         self._request = request
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
-        self._ids, self._is_written = source.ids, source.is_written
+        self._ids, self._is_written, self._generation = source.ids, source.is_written, source.generation
         self._tokenizer = served(request.model).tokenizer
 
     def run(self) -> Prepared:
@@ -53,7 +53,7 @@ class ForkPreparation:
         checks, refusal = self._check()
         if refusal is not None:
             return Prepared([*checks], refusal)
-        return Prepared([*taken_over, *checks, self._forked(parent.prompt.thinking)])
+        return Prepared([*taken_over, *checks, self._forked(parent)])
 
     def _parent(self) -> Parent:
         source = self._request.forked_from
@@ -63,7 +63,7 @@ class ForkPreparation:
             events = [event for frame in frames_of(source) for event in frame.events]
             if not events:
                 raise CannotPrepare("context", "parent_gone", _GONE)
-            return parent_of(events, self._tokenizer, self._request.model)
+            return parent_of(events, self._tokenizer, self._request.model, self._generation)
         except CannotFork as error:
             raise CannotPrepare("context", cast(FailureCode, error.code), str(error)) from None
         except TraceFileError:
@@ -72,7 +72,8 @@ class ForkPreparation:
     def _taken_over(self, parent: Parent, duration_us: int) -> list[AnyEvent]:
         at = self._clock.at()
         context = msgspec.structs.replace(parent.context, at=at, duration_us=duration_us)
-        return [context, msgspec.structs.replace(parent.prompt, at=at, duration_us=0)]
+        prompt = msgspec.structs.replace(parent.prompt, at=at, duration_us=0)
+        return [numbered(context, 0), numbered(prompt, 0)]
 
     def _check(self) -> tuple[list[SafetyChecked], Failure | None]:
         """Check the answer's whole beginning: by choosing token after token, a person could write anything.
@@ -90,9 +91,9 @@ class ForkPreparation:
                 return done, Failure("safety", "blocked", check.replacement)
         return done, None
 
-    def _forked(self, thinking: Thinking | None) -> GenerationForked:
+    def _forked(self, parent: Parent) -> GenerationForked:
         pieces = self._pieces()
-        shown = shown_text(pieces, self._params.stop, thinking)
+        shown = shown_text(pieces, self._params.stop, parent.prompt.thinking)
         assert self._request.forked_from_id is not None and self._request.fork_position is not None
         return GenerationForked(
             at=self._clock.at(),
@@ -102,6 +103,8 @@ class ForkPreparation:
             pieces=pieces,
             text=shown.text,
             thinking=shown.thinking,
+            from_generation=parent.generation,
+            rounds=parent.rounds,
         )
 
     def _pieces(self) -> tuple[bytes, ...]:

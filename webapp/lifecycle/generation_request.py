@@ -9,7 +9,6 @@ import msgspec
 from inference.protocol.events import (
     AnyEvent,
     ContextAssembled,
-    GenerationFinished,
     GenerationForked,
     GenerationInterrupted,
     GenerationResumed,
@@ -23,7 +22,7 @@ from webapp.lifecycle.packing import most_output
 from webapp.requests import services
 from webapp.requests.input import is_stepped
 from webapp.requests.models import Request
-from webapp.requests.rounds import MAX_ROUNDS
+from webapp.requests.rounds import MAX_ROUNDS, num_given, round_number
 
 BATCH_PRIORITY = -1
 """The engine reads the prompts of all other requests first, and takes blocks from a batch first."""
@@ -69,12 +68,11 @@ def _params(request: Request, events: Sequence[AnyEvent]) -> SamplingParams:
 
     Only the first one may have to call a tool, and the last one is offered none.
     """
-    params, number = msgspec.convert(request.params, SamplingParams), last_number(events)
+    params, number = msgspec.convert(request.params, SamplingParams), round_number(events)
     if number == 0 or params.tool_calls is None:
         return params
-    num_given = sum(event.usage.output for event in events if isinstance(event, GenerationFinished))
     calls = None if number + 1 >= MAX_ROUNDS else msgspec.structs.replace(params.tool_calls, is_required=False)
-    return msgspec.structs.replace(params, max_tokens=max(0, params.max_tokens - num_given), tool_calls=calls)
+    return msgspec.structs.replace(params, max_tokens=max(0, params.max_tokens - num_given(events)), tool_calls=calls)
 
 
 def tokenizer_version(events: Sequence[AnyEvent]) -> str:

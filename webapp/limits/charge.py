@@ -91,6 +91,9 @@ def _charge_of(request: Request, params: SamplingParams, window: int | None) -> 
     source = request.input
     if isinstance(source, SavedInput):
         exact = len(source.prompt.ids) + (len(source.forked.ids) if source.forked is not None else 0)
+        if tools_of(source.features):
+            most = MAX_ROUNDS * (exact + params.max_tokens if window is None else window)
+            return Charge(exact, most, _within(params.max_tokens, window))
         return Charge(exact, exact, _within(params.max_tokens, window))
     kept = len(source.ids) if isinstance(source, ForkInput) else 0
     num_bytes = sum(len(message.content.encode(errors="replace")) for message in source.messages) + kept

@@ -59,6 +59,10 @@ class ForkInput(msgspec.Struct, frozen=True, tag_field="kind", tag="fork"):
     is_written: bool
     """A person wrote the last tokens as text, so that they are checked as input too."""
     is_stepped: bool = False
+    generation: int | None = None
+    """The parent's generation that the fork leaves; None: its last."""
+    features: tuple[str, ...] = ()
+    """The feature flags of the parent's tools."""
 
 
 class SavedInput(msgspec.Struct, frozen=True, tag_field="kind", tag="saved"):
@@ -70,6 +74,8 @@ class SavedInput(msgspec.Struct, frozen=True, tag_field="kind", tag="saved"):
     prompt: PromptTokenized
     forked: GenerationForked | None = None
     """The tokens with which the answer begins, where the saved request was a fork."""
+    features: tuple[str, ...] = ()
+    """The feature flags of the saved request's tools."""
 
 
 class PlainInput(msgspec.Struct, frozen=True, tag_field="kind", tag="plain"):
@@ -98,7 +104,7 @@ def cache_hint(source: RequestInput) -> str:
 
 def features_of(source: RequestInput) -> tuple[str, ...]:
     """The feature flags that travel with the request."""
-    return source.features if isinstance(source, MessagesInput) else ()
+    return source.features if isinstance(source, MessagesInput | ForkInput | SavedInput) else ()
 
 
 def is_stepped(source: RequestInput) -> bool:

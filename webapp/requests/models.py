@@ -81,7 +81,8 @@ class Request(models.Model):
     """What the model thought before its answers: text, num_tokens, duration_us and cause; null: nothing."""
     rounds = models.JSONField(null=True)
     """The generations before the last, each with its calls of the server's tools: [{"text": "…", "calls": [{"name",
-    "arguments", "result", "is_error"}]}]. null: there was one generation, or it was not recorded."""
+    "arguments", "result", "is_error"}]}]. A round with "is_kept" is of the answer that a fork left, and its text is not
+    in `output_text`. null: there was one generation, or it was not recorded."""
     finish_reason = models.CharField(max_length=16, blank=True)
     usage = models.JSONField(null=True)
     is_cache_known = models.BooleanField(null=True)

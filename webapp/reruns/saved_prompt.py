@@ -27,6 +27,7 @@ from inference.tokenization.template_process import TemplateError
 from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import SourceMessage
 from webapp.gateway.structs import Result
+from webapp.lifecycle.tool_flags import again
 from webapp.requests.input import SavedInput
 from webapp.requests.services import PromptServices
 
@@ -52,6 +53,8 @@ class SavedPrompt:
     prompt: PromptTokenized
     forked: GenerationForked | None = None
     """The beginning of a fork's answer."""
+    features: tuple[str, ...] = ()
+    """The saved request's feature flags."""
 
     @property
     def is_plain(self) -> bool:
@@ -68,13 +71,14 @@ class SavedPrompt:
             if segment.kind != "template"
         ]
 
-    def as_input(self, is_imported: bool) -> SavedInput:
+    def as_input(self, is_imported: bool, may_ask: bool = False) -> SavedInput:
         """Return the input of a run. The pieces follow from the ids and are left out.
 
         The segments of an imported trace may differ from the text of its ids, and no check has seen either. Then the
         text of the ids becomes the only message, so that all of it is checked. The same holds where no segment has a
-        message.
+        message. No tool of the server is called for an imported trace, since anybody may have written its calls.
 
+        may_ask: the run may ask its user about a call that changes something; otherwise such a call is declined.
         Raises CannotRerun where that is more than can be checked.
         """
         messages = [] if is_imported else self.messages()
@@ -82,8 +86,12 @@ class SavedPrompt:
             messages=tuple(messages) or (self._whole(),),
             context=self.context,
             prompt=msgspec.structs.replace(self.prompt, pieces=()),
-            forked=None if self.forked is None else msgspec.structs.replace(self.forked, pieces=()),
+            forked=None if self.forked is None else self._given(self.forked, is_imported),
+            features=() if is_imported else again(self.features, may_ask),
         )
+
+    def _given(self, forked: GenerationForked, is_imported: bool) -> GenerationForked:
+        return msgspec.structs.replace(forked, pieces=(), rounds=() if is_imported else forked.rounds)
 
     def _whole(self) -> SourceMessage:
         given = self.forked.pieces if self.forked is not None else ()
@@ -116,7 +124,8 @@ def read(events: Iterable[AnyEvent]) -> SavedPrompt:
     prompt = first(found, PromptTokenized)
     if accepted is None or context is None or prompt is None or not prompt.ids:
         raise CannotRerun("no_prompt", "The request ended before it had a prompt, so there is nothing to run again.")
-    return SavedPrompt(accepted.model, accepted.params, context, prompt, first(found, GenerationForked))
+    forked = first(found, GenerationForked)
+    return SavedPrompt(accepted.model, accepted.params, context, prompt, forked, accepted.features)
 
 
 def check(saved: SavedPrompt, services: PromptServices) -> PromptCheck:

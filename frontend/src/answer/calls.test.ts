@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { foldAll, ACCEPTED } from "../trace/fixtures";
+import { foldAll, ACCEPTED, FORKED } from "../trace/fixtures";
 import { waitingApprovals } from "../trace/view";
 import { callsOf, partsOf, withCalls } from "./calls";
 
@@ -69,6 +69,13 @@ it("gives each call of all generations its result", () => {
   } as const;
   const view = foldAll([ACCEPTED, call(0), result, call(1)]);
   expect(callsOf(view)).toEqual([{ name: "calculator", arguments: "{}", result: "391", is_error: false }]);
+});
+
+it("puts the calls that a fork kept before its own", () => {
+  const kept = { name: "calculator", arguments: "{}", result: "391", is_error: false };
+  const rounds = [{ text: "", num_tokens: 1, calls: [kept] }];
+  const forked = { ...FORKED, rounds } as typeof FORKED;
+  expect(callsOf(foldAll([ACCEPTED, forked]))).toEqual([kept]);
 });
 
 it("gives a declined call its result too, in the model's order", () => {

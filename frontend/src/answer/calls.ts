@@ -55,8 +55,16 @@ function endOfCall(text: string, start: number): number {
   return text.length;
 }
 
-/** The calls that have a result, in the order in which the model made them. */
+/** The calls that have a result, in the order in which the model made them; first those that a fork kept. */
 export function callsOf(view: TraceView): ToolCall[] {
+  return [...keptCalls(view), ...ownCalls(view)];
+}
+
+function keptCalls({ generations }: TraceView): ToolCall[] {
+  return (generations[0]?.forked?.rounds ?? []).flatMap(({ calls }) => calls);
+}
+
+function ownCalls(view: TraceView): ToolCall[] {
   const results = new Map(allResults(view).map((each) => [each.call_id, each]));
   return madeCalls(view).flatMap(({ call_id, name, arguments: given }) => {
     const found = results.get(call_id);

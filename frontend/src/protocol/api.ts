@@ -1667,6 +1667,8 @@ export interface NewFork {
   token_id?: number | null;
   /** The answer's new beginning. */
   text?: string | null;
+  /** The generation in which the place is; null: the answer's last. The ones before are kept with their calls. */
+  generation?: number | null;
   /** Null: the other answer's. */
   params?: Partial<SamplingParams> | null;
   client?: Partial<ClientTiming> | null;

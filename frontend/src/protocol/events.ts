@@ -432,6 +432,10 @@ export interface GenerationForked {
   text: string;
   /** The thinking among them. */
   thinking: string;
+  /** Number of the generation that the fork leaves; the position counts in it. None: not recorded. */
+  from_generation: number | null;
+  /** The generations before that one, with their calls and results. None of them ran here. */
+  rounds: KeptRound[];
 }
 
 /** An attempt ended before its answer did; another one goes on after the last token in the log. */
@@ -599,6 +603,23 @@ export interface GuessStep {
 export interface Guesses {
   type: "guess";
   steps: GuessStep[];
+}
+
+/** A call that another answer made, with its result. It is not made again. */
+export interface KeptCall {
+  name: string;
+  /** JSON, as the model wrote it. */
+  arguments: string;
+  result: string;
+  is_error: boolean;
+}
+
+/** A generation of another answer, before the one that is forked. The fork's prompt repeats it with its results. */
+export interface KeptRound {
+  text: string;
+  /** Its tokens, which count to the answer's most tokens. */
+  num_tokens: number;
+  calls: KeptCall[];
 }
 
 /** A passage that the prompt leaves out. */
@@ -1614,7 +1635,7 @@ export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
   "generation.started": {"generation": 0, "server": null, "cache_shape": null},
   "generation.interrupted": {"generation": 0, "worker": null},
   "generation.resumed": {"generation": 0, "worker": null},
-  "generation.forked": {"generation": 0, "thinking": ""},
+  "generation.forked": {"generation": 0, "thinking": "", "from_generation": null, "rounds": []},
   "generation.preempted": {"generation": 0},
   "generation.finished": {"generation": 0, "message": "", "code": null, "is_cache_known": true},
   "cache.looked_up": {"generation": 0, "saved_us": null, "num_timed_tokens": null, "marks": [], "num_owners": null, "was_empty": null, "absence": null},

@@ -212,6 +212,8 @@ export const FORK: AnyEvent[] = [
     pieces: Array.from({ length: 8 }, () => btoa(" b")),
     text: " b".repeat(8),
     thinking: "",
+    from_generation: 0,
+    rounds: [],
   },
   { ...LOOKED_UP, num_cached_tokens: 45 },
   {

@@ -249,6 +249,8 @@ it("shows what a fork kept as kept: text and positions go on after it, and no to
     pieces: [btoa("On"), btoa("ce")],
     text: "Once",
     thinking: "",
+    from_generation: 0,
+    rounds: [],
   };
   const view = foldAll([ACCEPTED, forked, token(2, 100_000), RELEASED]);
   expect(view.text).toBe("Once a a");

@@ -58,6 +58,8 @@ export interface Asking {
 
 /** A fork's place in an answer: after a number of tokens, perhaps with a chosen one; or its new beginning. */
 export type ForkPlace = ({ position: number; token_id?: number } | { text: string }) & {
+  /** The generation in which the place is; none: the answer's last. */
+  generation?: number;
   /** None: the parent's own. */
   params?: SamplingParams;
 };

@@ -40,6 +40,8 @@ from inference.protocol.events.generation import (
     GenerationQueued,
     GenerationResumed,
     GenerationStarted,
+    KeptCall,
+    KeptRound,
 )
 from inference.protocol.events.grammar import GrammarMasked
 from inference.protocol.events.memory import MemoryRecalled, RecalledMemory
@@ -122,6 +124,8 @@ __all__ = [
     "GenerationResumed",
     "GenerationStarted",
     "GrammarMasked",
+    "KeptCall",
+    "KeptRound",
     "LeftPassage",
     "LensLayer",
     "Limit",

@@ -106,6 +106,29 @@ class GenerationResumed(GenerationEvent, frozen=True, kw_only=True, tag="generat
     )
 
 
+class KeptCall(Value, frozen=True, kw_only=True):
+    """A call that another answer made, with its result. It is not made again."""
+
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+    result: str
+    is_error: bool
+
+    unredacted: ClassVar = "is_error"
+
+
+class KeptRound(Value, frozen=True, kw_only=True):
+    """A generation of another answer, before the one that is forked. The fork's prompt repeats it with its results."""
+
+    text: str
+    num_tokens: int
+    """Its tokens, which count to the answer's most tokens."""
+    calls: tuple[KeptCall, ...]
+
+    unredacted: ClassVar = "num_tokens calls"
+
+
 class GenerationForked(GenerationEvent, frozen=True, kw_only=True, tag="generation.forked"):
     """The answer begins with tokens taken over from another answer to the same prompt; none of them was sampled here.
 
@@ -123,8 +146,12 @@ class GenerationForked(GenerationEvent, frozen=True, kw_only=True, tag="generati
     """Text shown for these tokens. An incomplete character, or a possible stop text, comes with later text."""
     thinking: str = ""
     """The thinking among them."""
+    from_generation: int | None = None
+    """Number of the generation that the fork leaves; the position counts in it. None: not recorded."""
+    rounds: tuple[KeptRound, ...] = ()
+    """The generations before that one, with their calls and results. None of them ran here."""
 
-    unredacted: ClassVar = "position"
+    unredacted: ClassVar = "position from_generation rounds"
     shown: ClassVar = Shown(scene="tokens", replay_ms=1400)
 
 

@@ -30,7 +30,6 @@ from webapp.gateway.timing import ServerTiming
 from webapp.keys.middleware import key_of
 from webapp.lifecycle.start import Arrival
 from webapp.requests.delivery import once
-from webapp.requests.input import features_of
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
 from webapp.tools import catalog
@@ -100,8 +99,9 @@ def fork(
 ) -> Answer[Started]:
     """Fork an answer: begin another answer to the same message with the first one's beginning.
 
-    400 `unknown_position`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`; 409 `imported`,
-    `no_conversation`, `no_prompt`, `other_model`, `model_unavailable`, `window_full`, `trace_unreadable`;
+    400 `unknown_position`, `unknown_generation`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`;
+    409 `imported`, `no_conversation`, `no_prompt`, `other_model`, `model_unavailable`, `window_full`,
+    `trace_unreadable`;
     422 `key_reused`; 429 `too_many_requests`, `rate_limited`, `day_used_up`, `budget_used_up`, `busy`;
     403 `sending_stopped`.
     """
@@ -123,21 +123,24 @@ def _place(body: NewFork) -> Place:
     if (body.position is None) == (body.text is None):
         raise ApiError(400, "invalid", "Give either a position or the text that the answer begins with.", "position")
     if body.text is None:
-        return Place(body.position, body.token_id)
+        return Place(body.position, body.token_id, generation=body.generation)
     if body.token_id is not None:
         raise ApiError(400, "invalid", "token_id goes with a position, not with a text.", "token_id")
-    return Place(None, text=checked_text(body.text))
+    return Place(None, text=checked_text(body.text), generation=body.generation)
 
 
 def _fork_params(parent: Request, given: SamplingParams | None) -> SamplingParams:
     """The given params; without them the parent's, its seed included: the same token then gives the same answer.
 
-    A fork has the parent's last prompt, with the results of its tools, and calls none itself.
+    The tools are the parent's in any case: its prompt has their definitions. Raises ApiError.
     """
+    own = msgspec.convert(parent.params or {}, SamplingParams)
     if given is None:
-        params = msgspec.convert(parent.params or {}, SamplingParams)
-        return msgspec.structs.replace(params, tool_calls=None) if features_of(parent.input) else params
-    return msgspec.structs.replace(checked_params(given, parent.model), seed=_seeds(given.seed, 1)[0])
+        return own
+    if own.tool_calls is not None and given.regex is not None:
+        raise _regex_and_tools()
+    params = checked_params(msgspec.structs.replace(given, tool_calls=own.tool_calls), parent.model)
+    return msgspec.structs.replace(params, seed=_seeds(given.seed, 1)[0])
 
 
 def _started(begun: list[Message], timing: ServerTiming) -> dict[str, Any]:
@@ -200,12 +203,16 @@ def _with_tools(found: Conversation, params: SamplingParams, must_call: bool) ->
             raise ApiError(400, "invalid", "must_call needs a tool. Turn one on in the conversation.", "must_call")
         return params
     if params.regex is not None:
-        message = "An answer of a form by regex cannot call tools. Remove one of the two."
-        raise ApiError(400, "invalid", message, "params.regex")
+        raise _regex_and_tools()
     calls = ToolCalls(tools=definitions, is_required=must_call)
     if problem := calls.problem():
         raise ApiError(400, "invalid", f"The conversation {problem}. Turn some tools off.", "tools")
     return msgspec.structs.replace(params, tool_calls=calls)
+
+
+def _regex_and_tools() -> ApiError:
+    message = "An answer of a form by regex cannot call tools. Remove one of the two."
+    return ApiError(400, "invalid", message, "params.regex")
 
 
 def _seeds(first: int | None, n: int) -> list[int]:

@@ -93,6 +93,8 @@ class NewFork(Body):
     """The next token; null: it is drawn."""
     text: str | None = None
     """The answer's new beginning."""
+    generation: int | None = None
+    """The generation in which the place is; null: the answer's last. The ones before are kept with their calls."""
     params: SamplingParams | None = None
     """Null: the other answer's."""
     client: ClientTiming | None = None

@@ -102,8 +102,13 @@ export class Reader {
     const { token, forking } = this;
     if (!token || !forking || this.isBusy || this.refusalOf(candidate)) return;
     this.isBusy = true;
-    const place = { position: token.position, token_id: token.candidate_ids[candidate]! };
-    const refused = await forking.fork(this.trace.requestId, place, at);
+    const { requestId, whole } = this.trace;
+    const place = {
+      generation: whole.generationNumber,
+      position: token.position,
+      token_id: token.candidate_ids[candidate]!,
+    };
+    const refused = await forking.fork(requestId, place, at);
     this.isBusy = false;
     if (refused) this.problem = refused.message;
     else this.close();

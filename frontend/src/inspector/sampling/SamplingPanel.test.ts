@@ -116,7 +116,7 @@ it("goes on with the candidate under the arrows, and says why it cannot", async 
   press("Enter");
   expect(places).toEqual([]);
   for (const key of ["ArrowDown", "ArrowDown", "Enter"]) press(key);
-  expect(places).toEqual([{ position: 0, token_id: 11 }]);
+  expect(places).toEqual([{ generation: 0, position: 0, token_id: 11 }]);
   await vi.waitFor(() =>
     expect(document.querySelector('[role="alert"]')?.textContent).toBe("Too many are open."),
   );

@@ -240,6 +240,8 @@ describe("a fork", () => {
     pieces: [btoa("The"), btoa(" capital")],
     text: "The capital",
     thinking: "",
+    from_generation: 0,
+    rounds: [],
   };
 
   it("is checked at the gateway, not where its text is released", () => {

@@ -3,7 +3,7 @@ import { getContext, setContext } from "svelte";
 import type { Refusal } from "./settings";
 import type { Branch } from "../../layout/fork-tree";
 import type { TokenSampled } from "../../protocol/events";
-import { isAtLastGeneration, type TraceView } from "../../trace/view";
+import { type TraceView } from "../../trace/view";
 import type { Message } from "../../protocol/api";
 import type { ForkPlace } from "../../transport/api";
 
@@ -43,7 +43,6 @@ export function whyNoFork(
 ): string {
   const general = forking.refusal(requestId);
   if (general) return general;
-  if (!isAtLastGeneration(whole)) return "Only the answer's last generation can be continued.";
   if (whole.tokens.some(({ position, is_shown }) => position < token.position && !is_shown))
     return "Not all tokens before this one are recorded.";
   if (candidate === undefined) return "";
