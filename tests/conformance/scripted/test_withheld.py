@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -178,7 +178,7 @@ def explained(access: Access, request_id: str) -> Bytes:
     }
 
 
-def swept(site: Processes, ids: Sequence[str] | set[str]) -> Bytes:
+def swept(site: Processes, ids: Collection[str]) -> Bytes:
     """All that the documented addresses show to an operator, whose requests these are too."""
     paths = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"]
     shown = [path for path, operations in paths.items() if "get" in operations and "tokenizer" not in path]
@@ -203,8 +203,9 @@ def kept(site: Processes) -> Bytes:
 
 
 def values_in_redis(url: str) -> Iterator[bytes]:
+    client: Any
     with redis.Redis.from_url(url) as client:
-        readers = {
+        readers: dict[bytes, Callable[[bytes], Any]] = {
             b"string": client.get,
             b"list": lambda key: client.lrange(key, 0, -1),
             b"hash": client.hgetall,

@@ -59,7 +59,8 @@ def thinking_job(tokenizer: Tokenizer, found: Thinking | None) -> Job:
 
 def thought(text: str, field: str, is_chat: bool) -> bytes:
     told = {field: text}
-    return event({"choices": [{"index": 0, **({"delta": told} if is_chat else {"text": "", **told})}]})
+    choice: dict[str, object] = {"delta": told} if is_chat else {"text": "", **told}
+    return event({"choices": [choice]})
 
 
 def word(text: str, reason: str | None = None) -> bytes:
