@@ -37,8 +37,17 @@ class _Logprobs(msgspec.Struct):
     top_logprobs: list[dict[str, float | None] | None] | None = None
 
 
-class _Choice(msgspec.Struct):
+class _Thoughts(msgspec.Struct):
+    """What the model thinks, in the field of DeepSeek, llama.cpp and others, or in that of vLLM and OpenRouter."""
+
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _Choice(_Thoughts):
     text: str = ""
+    delta: _Thoughts | None = None
+    """Of a chat completion."""
     logprobs: _Logprobs | None = None
     finish_reason: str | None = None
 
@@ -49,6 +58,7 @@ class _PromptDetails(msgspec.Struct):
 
 class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
+    completion_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
 
 
@@ -89,6 +99,18 @@ class Chunk(msgspec.Struct):
         return self.choices[0].text if self.choices else ""
 
     @property
+    def reasoning(self) -> str:
+        """The text of thinking that the server tells apart from the answer."""
+        first = self.choices[0] if self.choices else _Choice()
+        told = first.delta or first
+        return told.reasoning_content or told.reasoning or ""
+
+    @property
+    def num_completion(self) -> int | None:
+        """The answer's tokens by the server's own count, once it tells it."""
+        return self.usage.completion_tokens if self.usage else None
+
+    @property
     def num_generated(self) -> int | None:
         """Tokens so far by the server's own count; None where it does not report one."""
         return self.timings.predicted_n if self.timings else None
@@ -123,7 +145,7 @@ def decode_chunk(data: bytes, key: str | None) -> Chunk:
     try:
         chunk = _decoder.decode(data)
     except msgspec.DecodeError as error:
-        raise malformed(f"{error}: {detail(data[:200], key)}") from None
+        raise malformed(str(error)) from None
     if chunk.error is not None:
         said = detail(b'{"error":%s}' % bytes(chunk.error), key)
         raise BackendError("server_failed", f"The model's server failed in the middle: {said}. Send the message again.")
@@ -131,6 +153,7 @@ def decode_chunk(data: bytes, key: str | None) -> Chunk:
 
 
 def malformed(what: str) -> BackendError:
+    """what: never a part of the answer, as no check has seen that."""
     return BackendError("server_failed", f"The model's server sent an answer that Sightglass cannot read ({what}).")
 
 
@@ -174,7 +197,7 @@ def _entries(logprobs: _Logprobs) -> Iterator[_Entry]:
 def _choice(entry: _Entry, find_id: Callable[[str], int | None]) -> Choice:
     chosen = _candidate(entry, find_id)
     if chosen is None:
-        raise malformed(f"a token without an id or a log-probability: {entry.token[:40]!r}")
+        raise malformed("a token without an id or a log-probability")
     # A candidate without an id, or with no probability, counts among the remaining tokens.
     found = {c.id: c for each in entry.top_logprobs if (c := _candidate(each, find_id)) is not None}
     top = sorted(found.values(), key=lambda candidate: (-candidate.logprob, candidate.id))

@@ -18,6 +18,7 @@ from inference.backends.errors import BackendError, refusal, transport_failure
 from inference.backends.parameters import Kind, completion_body, is_greedy, problem
 from inference.backends.server import Server, Vocabulary
 from inference.backends.token_table import TokenTable, hidden_bytes
+from inference.backends.told_thinking import ToldThinking
 from inference.engine.step_output import StepOutput
 from inference.protocol.events import AnyEvent, PrefillAdvanced, TokenSampled
 from inference.protocol.failures import FailureCode
@@ -52,6 +53,10 @@ class RemoteStream:
         self._patience = patience
         self._is_greedy = is_greedy(self._request.params)
         self._num_tokens = 0
+        self._num_guessed = 0
+        """Those of them that only their text tells of: the server counts them itself."""
+        self._num_told: int | None = None
+        self._thinking = ToldThinking(job.request.thinking, vocabulary, answer_so_far)
         self._num_kept = len(self._request.kept_ids)
         self._num_prompt = len(self._request.prompt_ids) + self._num_kept
         """Tokens that the server reads: the prompt and the answer so far."""
@@ -151,11 +156,15 @@ class RemoteStream:
         events: list[AnyEvent] = []
         if chunk.prompt_progress is not None:
             events += self._prefill(chunk.prompt_progress)
-        for choice in choices(chunk, self._table.find):
+        found = list(choices(chunk, self._table.find))
+        events += self._thought(chunk, found)
+        for choice in found:
             events += self._hidden(chunk, choice)
             if self._finish_reason is None:
                 top = choice.top[: self._job.request.num_candidates]
                 events.append(self._sampled(choice.chosen.id, choice.chosen.logprob, top))
+        if chunk.num_completion is not None and 0 < chunk.num_completion <= self._max_tokens:
+            self._num_told = chunk.num_completion
         if chunk.num_cached is not None:
             self._num_cached = min(max(chunk.num_cached, 0), self._num_prompt)
         if chunk.timings is not None:
@@ -165,6 +174,14 @@ class RemoteStream:
             self._accept_reason(chunk.finish_reason)
         if events:
             self._deliver(events)
+
+    def _thought(self, chunk: Chunk, found: list[Choice]) -> list[AnyEvent]:
+        """Return the tokens of thinking, and of its tags, that the server shows as text alone."""
+        if self._finish_reason is not None:
+            return []
+        ids = self._thinking.ids_before(chunk, found[0].chosen.id if found else None)
+        self._num_guessed += len(ids)
+        return [self._sampled(token, None, []) for token in ids]
 
     def _accept_reason(self, reason: str) -> None:
         if self._finish_reason is None and reason not in _REASONS:
@@ -196,7 +213,7 @@ class RemoteStream:
         data = hidden_bytes(chunk.text, self._vocabulary.piece(choice.chosen.id))
         ids = self._table.split(data, self._num_hidden(chunk)) if data else []
         if ids is None:
-            raise malformed(f"text of tokens that our vocabulary does not have: {data!r:.60}")
+            raise malformed("text of tokens that our vocabulary does not have")
         return [self._sampled(token, None, []) for token in ids]
 
     def _num_hidden(self, chunk: Chunk) -> int | None:
@@ -236,7 +253,7 @@ class RemoteStream:
         self._num_tokens += 1
         if token in self._job.stop_ids:
             self._finish_reason = "stop"
-        elif self._num_tokens >= self._max_tokens:
+        elif self._num_tokens - self._num_guessed >= self._max_tokens:
             self._finish_reason = "length"
 
     def _usage(self) -> Usage:
@@ -250,6 +267,11 @@ class RemoteStream:
         num_output = self._num_resumed + self._num_tokens
         return Usage(uncached_input=num_input - num_cached, cache_read=num_cached, output=num_output)
 
+    @property
+    def _num_output_told(self) -> int | None:
+        is_needed = self._num_guessed and self._num_told is not None
+        return self._num_resumed + (self._num_told or 0) if is_needed else None
+
     def _deliver(self, events: list[AnyEvent], reason: FinishReason | None = None) -> None:
         output = StepOutput(
             request_id=self._job.request.request_id,
@@ -260,6 +282,7 @@ class RemoteStream:
             decode_us=self._decode_us,
             admitted_at=self._admitted_at,
             is_cache_known=self._num_cached is not None,
+            num_output_told=self._num_output_told,
         )
         self._job.outputs.put(output)
 

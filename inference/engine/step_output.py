@@ -27,3 +27,5 @@ class StepOutput:
     """True: `usage` tells cached prompt tokens from computed ones. False: it counts all as computed."""
     code: FailureCode = "internal"
     """The reason of an error, for programs (see protocol.failures)."""
+    num_output_told: int | None = None
+    """Output tokens by the count of a server elsewhere, where it showed text without its tokens."""

@@ -376,14 +376,18 @@ class Generation:
         return GenerationFinished(
             at=self._clock.at(),
             finish_reason=self._reason(output.finish_reason),
-            # The user does not pay for tokens that the engine made before it learnt of the answer's end.
-            usage=msgspec.structs.replace(usage, output=self._guard.num_tokens),
+            usage=msgspec.structs.replace(usage, output=self._num_output(output)),
             prefill_us=output.prefill_us,
             decode_us=output.decode_us,
             message=output.message,
             code=output.code if output.finish_reason == "error" else None,
             is_cache_known=output.is_cache_known,
         )
+
+    def _num_output(self, output: StepOutput) -> int:
+        """Return the tokens to pay for: none that the engine made before it learnt of the answer's end."""
+        told = None if self._guard.is_over else output.num_output_told
+        return self._guard.num_tokens if told is None else told
 
     def _reason(self, reason: FinishReason) -> FinishReason:
         """Return the guard's decision, if any, also where the engine ended by itself in the same step."""

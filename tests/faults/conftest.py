@@ -46,6 +46,7 @@ class Processes:
 
     def __init__(self, data: Path, **environment: str) -> None:
         share_made(data)
+        self.data = data
         self._environment = dataclasses.replace(settings.ENVIRONMENT, data=data, port=free_port())
         with pytest.MonkeyPatch.context() as patch:
             for name, value in (SETTINGS | environment).items():

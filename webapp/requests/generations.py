@@ -18,6 +18,7 @@ from inference.protocol.events import (
     PromptTokenized,
     TextReleased,
     TextWithheld,
+    ThinkingEnded,
     TokenSampled,
     first,
 )
@@ -51,6 +52,8 @@ class Generation:
     tokens: tuple[TokenSampled, ...]
     text: str
     """The text that was shown, a fork's beginning and a notice included."""
+    num_thinking: int
+    """Tokens of its thinking, which are a part of its output."""
     finished: GenerationFinished | None
 
     @property
@@ -83,6 +86,7 @@ def _generation(number: int, events: Sequence[AnyEvent]) -> Generation:
         prompt=first(events, PromptTokenized),
         tokens=tuple(event for event in events if isinstance(event, TokenSampled)),
         text="".join(map(_shown, events)),
+        num_thinking=sum(event.num_tokens for event in events if isinstance(event, ThinkingEnded)),
         finished=finished,
     )
 

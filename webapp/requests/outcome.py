@@ -88,9 +88,20 @@ class Outcome:
     @property
     def billable(self) -> Usage:
         """The usage that is paid for. A request that fails pays for its generations that ended well."""
-        if self.finish_reason not in (None, "error"):
-            return self.usage
-        return total(each.usage for each in self.generations if each.finish_reason not in (None, "error"))
+        return self.usage if self._is_whole else total(each.usage for each in self._paid)
+
+    @property
+    def billable_thinking(self) -> int:
+        """The part of the billable output that is thinking, in tokens."""
+        return sum(each.num_thinking for each in self._paid)
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.finish_reason not in (None, "error")
+
+    @property
+    def _paid(self) -> list[Generation]:
+        return [each for each in self.generations if self._is_whole or each.finish_reason not in (None, "error")]
 
     @property
     def safety_verdict(self) -> str | None:

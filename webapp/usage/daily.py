@@ -40,6 +40,8 @@ class DayUse(Result):
     cache_write_5m: int
     cache_write_1h: int
     output: int
+    thinking: int | None
+    """Part of output that is the models' thinking; null: not recorded for each of these requests."""
     currency: str
     """Empty: nothing was priced."""
     cost_nano: int
@@ -67,8 +69,8 @@ def daily_use(period: Period, user_ids: Iterable[int], is_named: bool = True) ->
     if not is_named:
         named = dict.fromkeys(named, Value(""))
     grouped = local.order_by().values("day", "model", "currency", **named)
-    sums: dict[str, Any] = {f"sum_{kind}": Sum(kind) for kind in (*_SUMMED, "cost_nano")}
-    found = grouped.annotate(num=Count("pk"), **sums)
+    sums: dict[str, Any] = {f"sum_{kind}": Sum(kind) for kind in (*_SUMMED, "thinking", "cost_nano")}
+    found = grouped.annotate(num=Count("pk"), num_known=Count("thinking"), **sums)
     return sorted(map(_use, found), key=lambda use: (use.day, use.model, use.key, use.user, use.currency))
 
 
@@ -105,6 +107,7 @@ def _use(row: Any) -> DayUse:
         user=row["name"],
         num_requests=row["num"],
         **{kind: row[f"sum_{kind}"] for kind in _SUMMED},
+        thinking=row["sum_thinking"] if row["num_known"] == row["num"] else None,
         currency=row["currency"],
         cost_nano=row["sum_cost_nano"] or 0,
     )

@@ -79,6 +79,8 @@ class UsageRecord(_Kind, _Ending, _Tokens):
     """Kept as text: the record outlives the request."""
     accepted_at = models.DateTimeField()
     """Time of the request's arrival; sums count it in this hour."""
+    thinking = models.BigIntegerField(null=True)
+    """Part of output that is the model's thinking; null: not recorded, as before this column."""
     is_cache_known = models.BooleanField(null=True)
     """False: a remote back end did not report its cache."""
     price_version = models.CharField(max_length=64, blank=True)

@@ -60,6 +60,7 @@ def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
         verdict=outcome.safety_verdict or "",
         input_verdict=outcome.safety_layers.get("input", ""),
         output_verdict=outcome.safety_layers.get("output", ""),
+        thinking=outcome.billable_thinking if cost.price_version else 0,
         is_cache_known=outcome.is_cache_known,
         price_version=cost.price_version,
         currency=cost.currency,
@@ -87,6 +88,7 @@ def record_refusal(user_id: int, surface: str, model: str, code: str, key_id: in
         accepted_at=timezone.now(),
         status=REFUSED,
         error_code=code,
+        thinking=0,
     )
     with transaction.atomic():
         record.save(force_insert=True)

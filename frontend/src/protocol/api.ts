@@ -718,6 +718,8 @@ export interface DayUse {
   cache_write_5m: number;
   cache_write_1h: number;
   output: number;
+  /** Part of output that is the models' thinking; null: not recorded for each of these requests. */
+  thinking: number | null;
   /** Empty: nothing was priced. */
   currency: string;
   cost_nano: number;

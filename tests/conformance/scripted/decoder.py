@@ -30,6 +30,8 @@ WRITE = "Write exactly this:\n"
 """What stands before the answer in the last user message."""
 SLOWLY = "Write slowly this:\n"
 """In its place: a step then takes as long as that of a large model, so that a user can act in between."""
+BACKWARDS = "Write this backwards:\n"
+"""In its place: the answer is a text that the message does not hold."""
 OTHERWISE = "Done."
 """The answer to a message without these words."""
 _SLOW_STEP_S = 0.05
@@ -106,7 +108,7 @@ class ScriptedDecoder:
 
     def _script(self, turns: Sequence[bytes]) -> bytes:
         text = _asked(turns).replace(SLOWLY, WRITE)
-        return (text.partition(WRITE)[2] or OTHERWISE).encode()
+        return (text.partition(WRITE)[2] or text.partition(BACKWARDS)[2][::-1] or OTHERWISE).encode()
 
 
 def _asked(turns: Sequence[bytes]) -> str:

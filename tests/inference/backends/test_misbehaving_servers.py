@@ -90,6 +90,26 @@ def test_an_answer_that_goes_wrong_fails_the_request(
     assert end.usage.output >= 1
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b'data: {"choices":[{"text":"the secret",}]}\n\n',
+        event({"choices": [{"text": "the secret", "logprobs": {"content": [{"token": "the secret"}]}}]}),
+        event({"choices": [{"text": "the secret"}]}),
+        event({"choices": [{"text": "the secret", "logprobs": {"content": [{"token": "x", "id": 5, "logprob": 9}]}}]}),
+    ],
+)
+def test_the_message_about_a_broken_answer_has_none_of_its_text(
+    stub: str, script: Script, start: Start, tokenizer: Tokenizer, wrong: bytes
+) -> None:
+    script.stream(wrong)
+    running = job(tokenizer)
+    start(server_at(stub)).submit(running)
+    end = refusal_of(running)
+    assert end.code == "server_failed"
+    assert "secret" not in end.message
+
+
 def test_silence_is_given_up_and_the_connection_closed(
     stub: str, script: Script, start: Start, tokenizer: Tokenizer
 ) -> None:

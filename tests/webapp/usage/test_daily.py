@@ -59,7 +59,19 @@ def test_the_file_has_the_same_rows(alice: User, records: list[UsageRecord]) -> 
     assert answer["Content-Type"].startswith("text/csv") and "attachment" in answer["Content-Disposition"]
     rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
     asked = client.get(f"/api/usage/days?{ASKED}").json()["days"]
-    assert rows == [{name: str(value) for name, value in row.items()} for row in asked]
+    assert rows == [{name: "" if value is None else str(value) for name, value in row.items()} for row in asked]
+
+
+def test_thinking_is_told_where_every_request_recorded_it(alice: User) -> None:
+    days = [NOON, NOON - timedelta(days=1), NOON - timedelta(days=2)]
+    recorded = [(days[0], 30), (days[0], 0), (days[1], 5), (days[1], None), (days[2], 0)]
+    save(*(make_record(at, alice, day, thinking=thinking) for at, (day, thinking) in enumerate(recorded)))
+    found = client_of(alice).get("/api/usage/days?first=2026-03-09&last=2026-03-11").json()["days"]
+    assert [(row["day"], row["thinking"]) for row in found] == [
+        ("2026-03-09", 0),
+        ("2026-03-10", None),
+        ("2026-03-11", 30),
+    ]
 
 
 def test_a_text_is_no_formula_in_the_file(alice: User) -> None:

@@ -20,6 +20,7 @@ from inference.protocol.events import (
     GenerationFinished,
     GenerationQueued,
     TextReleased,
+    ThinkingEnded,
 )
 from inference.protocol.failures import Failure
 from inference.protocol.request import Usage
@@ -92,6 +93,15 @@ def test_an_answer_is_recorded_with_its_cost_times_and_worker(request_: Request,
             assert (row.num_requests, row.cost_nano, row.saved_nano) == (1, entry.total_nano, 1800)
         assert sorted(row.span for row in table.objects.all()) == ["day", "hour"]
     assert [num_values(bytes(row.sketch), "queue_us") for row in SpeedSketch.objects.all()] == [1, 1]
+
+
+def test_thinking_is_a_part_of_the_recorded_output(request_: Request, prices: None) -> None:
+    ended = ThinkingEnded(at=STARTED.at + 5, num_tokens=2, duration_us=3, cause="model")
+    services.event_log().append(request_.pk, [ended], request_.attempt)
+    answer(request_, Usage(uncached_input=5, output=3))
+    settle(request_.pk)
+    record = UsageRecord.objects.get()
+    assert (record.output, record.thinking) == (3, 2)
 
 
 def test_a_failed_request_is_recorded_with_its_cause(request_: Request) -> None:

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Pace } from "../../protocol/api";
-import { paceText } from "./words";
+import { paceText, thinkingText } from "./words";
 
 const PACE: Pace = {
   currency: "USD",
@@ -19,4 +19,8 @@ it("states the projection as one, against the budget where there is one", () => 
   expect(paceText({ ...PACE, budget_nano: null })).toBe(
     "$3.00 is spent this month; at this pace $9.00 by its end (a projection).",
   );
+});
+
+it("tells thinking that was not recorded from none", () => {
+  expect([null, 0, 1200].map((thinking) => thinkingText({ thinking }))).toEqual(["–", "0", "1,200"]);
 });

@@ -1,11 +1,15 @@
 /** Use by day and the pace to the month's end in words. Pure. */
 import type { DayUse, Pace } from "../../protocol/api";
-import { money } from "../../trace/format";
+import { count, money } from "../../trace/format";
 
 export const keyText = ({ key }: DayUse): string => (key ? `${key}…` : "sign-in");
 
 export const tokensOf = (use: DayUse): number =>
   use.uncached_input + use.cache_read + use.cache_write_5m + use.cache_write_1h + use.output;
+
+/** Tokens of thinking within the output. "–": not recorded for each of the requests. */
+export const thinkingText = ({ thinking }: Pick<DayUse, "thinking">): string =>
+  thinking === null ? "–" : count(thinking);
 
 /** "$3.00 is spent this month; at this pace $9.00 by its end (projection), 90 % of the budget of $10.00." */
 export function paceText({ spent_nano, projected_nano, currency, budget_nano }: Pace): string {
