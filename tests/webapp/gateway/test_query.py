@@ -43,14 +43,14 @@ def refusal(query: str, kind: type[Query] | None) -> ApiError:
         ("page=2", None, "There is no parameter page; this address takes none. Remove it."),
     ],
 )
-def test_an_unknown_parameter_is_named_with_those_that_exist(query: str, kind: type[Query] | None, message: str) -> None:
+def test_an_unknown_parameter_is_named_with_those_that_exist(
+    query: str, kind: type[Query] | None, message: str
+) -> None:
     refused = refusal(query, kind)
     assert (refused.status, refused.code, str(refused)) == (400, "invalid", message)
     assert refused.field and refused.field in query
 
 
-@pytest.mark.parametrize(
-    ("query", "kind"), [("", None), ("model=&user=7", Wanted), ("anything=1", Judged)]
-)
+@pytest.mark.parametrize(("query", "kind"), [("", None), ("model=&user=7", Wanted), ("anything=1", Judged)])
 def test_known_parameters_and_those_that_the_operation_judges_pass(query: str, kind: type[Query] | None) -> None:
     check_names(RequestFactory().get(f"/api/x?{query}"), kind)

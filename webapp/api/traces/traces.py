@@ -40,7 +40,7 @@ _SEND_TIMEOUT_S = 5.0
 class ListQuery(Query):
     """Filters, which hold together, and the order of the list. Times are in µs, costs in billionths, days in UTC."""
 
-    takes_others: ClassVar = True  # The filters refuse an unknown one.
+    takes_others: ClassVar[bool] = True  # The filters refuse an unknown one.
 
     q: str = ""
     """Words in the title, the message or the answer."""

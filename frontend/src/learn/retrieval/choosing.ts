@@ -20,7 +20,8 @@ export function numChosen(ranked: readonly RankedNote[], threshold: number, most
 export function problemOf(question: string, notes: readonly string[]): string {
   if (!question.trim()) return "Write a question.";
   if (!notes.length) return "Write at least one memory.";
-  if (notes.length > MOST_NOTES) return `There are ${notes.length} memories; this page compares ${MOST_NOTES}.`;
+  if (notes.length > MOST_NOTES)
+    return `There are ${notes.length} memories; this page compares ${MOST_NOTES}.`;
   const long = notes.findIndex((note) => note.length > MOST_CHARS);
   return long < 0 ? "" : `Memory ${long + 1} has more than ${MOST_CHARS} characters.`;
 }
