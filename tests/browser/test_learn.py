@@ -181,13 +181,13 @@ def test_a_call_pauses_a_real_answer_which_goes_on_with_its_blocks(page: Page, l
 def test_notes_are_chosen_by_similarity_and_number(page: Page, learn: str) -> None:
     page.goto(f"{learn}/retrieval")
     told = page.get_by_test_id("retrieval-told")
-    expect(told).to_contain_text("of 6 notes would join the prompt")
+    expect(told).to_contain_text("of 6 memories would join the prompt")
     page.get_by_test_id("most").fill("1")
-    expect(told).to_contain_text("1 of 6 notes would join")
+    expect(told).to_contain_text("1 of 6 memories would join")
     page.get_by_test_id("threshold").fill("1")
-    expect(told).to_contain_text("No note would join the prompt")
+    expect(told).to_contain_text("No memory would join the prompt")
     page.get_by_test_id("notes").fill("")
-    expect(page.get_by_role("alert")).to_contain_text("Write at least one note")
+    expect(page.get_by_role("alert")).to_contain_text("Write at least one memory")
 
 
 def test_an_order_from_outside_is_seen_through_its_disguise(page: Page, learn: str) -> None:

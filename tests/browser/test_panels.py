@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from inference.protocol.codec import decode_frame
 from tests.browser.panels import each_tab, look_inside, open_tab
@@ -82,6 +82,21 @@ def test_a_panel_that_cannot_be_fetched_says_so_and_is_fetched_again(page: Page,
     page.unroute(script)
     panel.get_by_role("button", name="Try again").click()
     expect(panel).to_contain_text("called no tool")
+
+
+def test_a_panel_on_its_way_leaves_no_other_panel_under_its_tab(page: Page, addresses: dict[str, str]) -> None:
+    held: list[Route] = []
+    page.route(re.compile(r"/BillPanel-[^/]*\.js$"), held.append)
+    open_panel(page, addresses["second_turn"], "Timing")
+    expect(page.get_by_role("tabpanel")).not_to_be_empty()
+    with page.expect_request(re.compile("/BillPanel-")):
+        page.get_by_role("tab", name="Bill").click()
+    panel = page.get_by_role("tabpanel", name="Bill")
+    expect(panel).to_have_attribute("aria-busy", "true")
+    expect(panel).to_be_empty()
+    held[0].continue_()
+    expect(panel).to_have_attribute("aria-busy", "false")
+    expect(panel).not_to_be_empty()
 
 
 def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str, str]) -> None:

@@ -52,6 +52,8 @@ class Attachment(Result):
     num_passages: int
     is_flagged: bool
     """The safety policy flagged its text."""
+    flagged_as: list[str]
+    """The categories for which it did; empty for an older file."""
     conversation_id: str | None
     """Null: no message has carried it yet. Such a file is deleted after a day."""
     created_at: datetime
@@ -163,6 +165,7 @@ def _shown(row: models.Attachment) -> Attachment:
         num_tokens=row.num_tokens,
         num_passages=row.num_passages,
         is_flagged=row.is_flagged,
+        flagged_as=row.flagged_as,
         conversation_id=row.conversation_id,
         created_at=row.created_at,
     )

@@ -45,6 +45,8 @@ class Attachment(models.Model):
     """Why it was refused, in words."""
     is_flagged = models.BooleanField(default=False)
     """The safety policy flagged its text when it was read."""
+    flagged_as = models.JSONField(default=list)
+    """The categories for which it did, by the alphabet; empty for an older file."""
     percent = models.PositiveSmallIntegerField(default=0)
     """The share that is read."""
     attempt = models.PositiveIntegerField(default=0)

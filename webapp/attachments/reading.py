@@ -60,24 +60,27 @@ class Reading:
         if found is None:
             raise _GivenUp
         extracted = bounded_extraction().extract(found.name, bytes(found.content.data), self._told_extracted)
-        is_flagged = self._is_flagged(f"{found.name}\n\n{extracted.text}", found.user_id)
+        flagged_as = self._flagged_as(f"{found.name}\n\n{extracted.text}", found.user_id)
         spans = cut(extracted.text, counts)
         texts = [extracted.text[span.start : span.end] for span in spans]
-        self._save(found, extracted, is_flagged, spans, list(self._vectors(texts)))
+        self._save(found, extracted, flagged_as, spans, list(self._vectors(texts)))
 
     def _told_extracted(self, share: float) -> None:
         self._tell(round(share * _EXTRACTED))
 
-    def _is_flagged(self, text: str, user_id: int) -> bool:
-        """Check the text as the result of a tool is checked. Raises Unreadable where the policy blocks it."""
-        verdicts = set[str]()
+    def _flagged_as(self, text: str, user_id: int) -> list[str]:
+        """Check the text as the result of a tool is checked, and return the categories that are flagged.
+
+        Raises Unreadable where the policy blocks it.
+        """
+        found = set[str]()
         for start in range(0, len(text), _CHECKED_CHARS):
             check = services.guard(user_id).check(text[start : start + _CHECKED_CHARS], "tool_result")
             if check.verdict == "block":
                 raise Unreadable(f"The safety policy blocks this file: {check.replacement or check.category}")
-            verdicts.add(check.verdict)
+            found |= {score.category for score in check.scores if score.verdict in ("flag", "rewrite")}
             self._tell(_EXTRACTED + round((_CHECKED - _EXTRACTED) * start / len(text)))
-        return bool(verdicts & {"flag", "rewrite"})
+        return sorted(found)
 
     def _vectors(self, texts: Sequence[str]) -> Iterator[bytes]:
         num = 0
@@ -92,7 +95,12 @@ class Reading:
             raise _GivenUp
 
     def _save(
-        self, found: Attachment, extracted: Extracted, is_flagged: bool, spans: Sequence[Span], vectors: Sequence[bytes]
+        self,
+        found: Attachment,
+        extracted: Extracted,
+        flagged_as: list[str],
+        spans: Sequence[Span],
+        vectors: Sequence[bytes],
     ) -> None:
         num_tokens = _num_tokens(found.model, extracted.text)
         rows = (
@@ -111,7 +119,8 @@ class Reading:
                 media_type=extracted.media_type,
                 num_tokens=num_tokens,
                 num_passages=len(spans),
-                is_flagged=is_flagged,
+                is_flagged=bool(flagged_as),
+                flagged_as=flagged_as,
                 percent=100,
                 status=Attachment.Status.READY,
             )

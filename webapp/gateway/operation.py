@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from webapp.gateway.answer import Answer, json_response
 from webapp.gateway.body import read_body, read_file, read_form, read_query
 from webapp.gateway.idempotency import REPLAYED, read_key
+from webapp.gateway.query import check_names
 from webapp.gateway.timing import ServerTiming
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,7 +38,7 @@ class Operation:
 
     These parameters are filled from the request; all others come from the address:
     - `body`: the JSON body, as the struct that the annotation names
-    - `query`: the address's query, as such a struct
+    - `query`: the address's query, as such a struct; unknown parameters are refused, all of them without it
     - `form`: the fields of a posted form, as such a struct
     - `file`: the uploaded file of a multipart body
     - `timing`: a ServerTiming, whose header the response gets
@@ -78,6 +79,7 @@ class Operation:
     def _given(self, request: HttpRequest, parameters: dict[str, Any]) -> dict[str, Any]:
         """The function's parameters: those of the address, and those from the request. Raises ApiError."""
         timing = ServerTiming(request)
+        check_names(request, self.inputs.get("query"))
         for name, kind in self.inputs.items():
             parameters[name] = _READERS[name](request, kind)
         if self.takes_key:

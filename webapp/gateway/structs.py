@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
 
@@ -10,7 +12,10 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Query(msgspec.Struct):
-    """Base of an address's query and of a posted form. Unknown fields are ignored."""
+    """Base of an address's query and of a posted form. Operations refuse other parameters of a query."""
+
+    takes_others: ClassVar[bool] = False
+    """True: the operation itself judges the other parameters."""
 
 
 class Result(msgspec.Struct):

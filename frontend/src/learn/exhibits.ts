@@ -78,9 +78,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "retrieval",
     title: "Memory and retrieval",
-    line: "See which notes a question finds, and what they cost.",
+    line: "See which memories a question finds, and what they cost.",
     about:
-      "A model keeps nothing of its user. A service can save notes and put a few into a later prompt. An embedding model turns each note and the question into numbers, and near numbers mean near texts. Change notes and question below: the real embedding model compares them.",
+      "A model keeps nothing of its user. A service can save memories and put a few into a later prompt. An embedding model turns each memory and the question into numbers, and near numbers mean near texts. Change memories and question below: the real embedding model compares them.",
     scene: "context",
     load: () => import("./retrieval/RetrievalExhibit.svelte"),
     slice: () => import("./retrieval/OwnRecall.svelte"),

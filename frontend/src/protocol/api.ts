@@ -192,6 +192,8 @@ export interface Attachment {
   num_passages: number;
   /** The safety policy flagged its text. */
   is_flagged: boolean;
+  /** The categories for which it did; empty for an older file. */
+  flagged_as: string[];
   /** Null: no message has carried it yet. Such a file is deleted after a day. */
   conversation_id: string | null;
   created_at: string;

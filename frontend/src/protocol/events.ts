@@ -1586,7 +1586,7 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "attachment.selected": {"lane": "context", "is_mark": true, "label": "{num_tokens|token} of attached files", "meaning": "The prompt contains short files whole, and the most similar passages of long ones.", "scene": null, "replay_ms": 0},
   "embedding.tokenized": {"lane": "tokens", "is_mark": false, "label": "{num_tokens|token}", "meaning": "The embedding model reads each text alone.", "scene": null, "replay_ms": 600},
   "embedding.computed": {"lane": "prefill", "is_mark": false, "label": "{num_texts|vector} of {num_dimensions} numbers", "meaning": "The model reads each text once, and the mean over its tokens is the vector.", "scene": null, "replay_ms": 800},
-  "memory.recalled": {"lane": "context", "is_mark": true, "label": "searched {num_considered|memory|memories}", "meaning": "The user's saved notes that the message is about.", "scene": "context", "replay_ms": 800},
+  "memory.recalled": {"lane": "context", "is_mark": true, "label": "searched {num_considered|memory|memories}", "meaning": "The user's saved memories that the message is about.", "scene": "context", "replay_ms": 800},
   "context.assembled": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": "context", "replay_ms": 2200},
   "context.compared": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "prompt.tokenized": {"lane": "tokens", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 2400},

@@ -195,6 +195,11 @@ const upload = (file: File): FormData => {
   form.append("file", file);
   return form;
 };
+/** The period of a report's query, without its choice of requests. */
+const periodOf = (asked: string) =>
+  new URLSearchParams(
+    [...new URLSearchParams(asked)].filter(([name]) => ["first", "last", "zone"].includes(name)),
+  );
 const query = (values: Record<string, string | number>) =>
   new URLSearchParams(Object.entries(values).map(([name, value]) => [name, String(value)]));
 
@@ -347,13 +352,13 @@ export const api = {
       ? call("GET /api/usage/groups/{group_id}", { path: { group_id: group }, query })
       : call(kind === "own" ? "GET /api/usage" : "GET /api/usage/all", { query }),
   dailyUsage: (asked: string, { kind, group }: Scope) => {
-    const query = new URLSearchParams(asked);
+    const query = periodOf(asked);
     return kind === "group"
       ? call("GET /api/usage/groups/{group_id}/days", { path: { group_id: group }, query })
       : call("GET /api/usage/days", { query });
   },
   dailyUsageFile: (asked: string, { kind, group }: Scope) =>
-    kind === "group" ? `/api/usage/groups/${group}/days.csv?${asked}` : `/api/usage/days.csv?${asked}`,
+    `/api/usage/${kind === "group" ? `groups/${group}/` : ""}days.csv?${periodOf(asked).toString()}`,
   ownLimits: () => call("GET /api/usage/limits"),
   /** The limits of another request like an own one. */
   limitsOf: (request: string) => call("GET /api/usage/limits", { query: new URLSearchParams({ request }) }),

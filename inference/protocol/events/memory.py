@@ -42,6 +42,6 @@ class MemoryRecalled(Event, frozen=True, kw_only=True, tag="memory.recalled"):
         scene="context",
         is_mark=True,
         label="searched {num_considered|memory|memories}",
-        meaning="The user's saved notes that the message is about.",
+        meaning="The user's saved memories that the message is about.",
         replay_ms=800,
     )

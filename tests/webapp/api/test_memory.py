@@ -153,3 +153,10 @@ def test_the_memories_go_with_their_user(alice: Client) -> None:
     called(alice, "POST", body={"text": "I like tea"})
     User.objects.get(username="alice").delete()
     assert not Memory.objects.exists()
+
+
+def test_a_misspelt_filter_is_refused_and_does_not_show_everything(alice: Client) -> None:
+    status, answer = called(alice, "GET", "?qq=tea")
+    assert (status, answer["error"]["field"]) == (400, "qq")
+    assert "takes: q, after" in answer["error"]["message"]
+    assert called(alice, "GET", "/mode?mode=on")[0] in (400, 405)

@@ -303,6 +303,7 @@ def test_an_instruction_in_a_files_name_is_flagged(alice: Client) -> None:
     conversation = begin(alice)
     file = attached(alice, name, SUBJECTS["whales"].encode())
     assert Attachment.objects.get().is_flagged
+    assert json.loads(alice.get("/api/attachments").content)["attachments"][0]["flagged_as"] == ["prompt_injection"]
     events = prepared(send(alice, conversation, "How do they breathe?", attachments=[file]))
     assert [each.verdict for each in events if isinstance(each, SafetyChecked) and each.subject] == ["flag"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -39,6 +39,8 @@ _SEND_TIMEOUT_S = 5.0
 
 class ListQuery(Query):
     """Filters, which hold together, and the order of the list. Times are in µs, costs in billionths, days in UTC."""
+
+    takes_others: ClassVar[bool] = True  # The filters refuse an unknown one.
 
     q: str = ""
     """Words in the title, the message or the answer."""

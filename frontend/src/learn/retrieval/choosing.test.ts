@@ -22,7 +22,7 @@ it("reads one note on a line, without empty ones", () => {
 it("names what cannot be asked", () => {
   expect(problemOf(" ", ["a"])).toMatch(/question/);
   expect(problemOf("a", [])).toMatch(/at least one/);
-  expect(problemOf("a", Array(MOST_NOTES + 1).fill("a"))).toMatch(/11 notes/);
-  expect(problemOf("a", ["a", "a".repeat(MOST_CHARS + 1)])).toMatch(/Note 2/);
+  expect(problemOf("a", Array(MOST_NOTES + 1).fill("a"))).toMatch(/11 memories/);
+  expect(problemOf("a", ["a", "a".repeat(MOST_CHARS + 1)])).toMatch(/Memory 2/);
   for (const { question, notes } of SETS) expect(problemOf(question, notes)).toBe("");
 });

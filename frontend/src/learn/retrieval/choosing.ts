@@ -1,33 +1,34 @@
-/** The choice of notes for a prompt, and two sets of notes of our own writing. Pure. */
+/** The choice of memories for a prompt, and two sets of texts of our own writing. Pure. */
 import type { RankedNote } from "../../protocol/api";
 
 export const MOST_NOTES = 10;
 export const MOST_CHARS = 300;
 
-/** The notes of a text, one on a line. */
+/** The memories of a text, one on a line. */
 export const notesIn = (text: string): string[] =>
   text
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean);
 
-/** Number of chosen notes: the nearest ones from the threshold on, `most` of them at most. */
+/** Number of chosen memories: the nearest ones from the threshold on, `most` of them at most. */
 export function numChosen(ranked: readonly RankedNote[], threshold: number, most: number): number {
   return Math.min(most, ranked.filter(({ similarity }) => similarity >= threshold).length);
 }
 
-/** The reason why these notes cannot be asked about; empty: they can. */
+/** The reason why these memories cannot be asked about; empty: they can. */
 export function problemOf(question: string, notes: readonly string[]): string {
   if (!question.trim()) return "Write a question.";
-  if (!notes.length) return "Write at least one note.";
-  if (notes.length > MOST_NOTES) return `There are ${notes.length} notes; this page compares ${MOST_NOTES}.`;
+  if (!notes.length) return "Write at least one memory.";
+  if (notes.length > MOST_NOTES)
+    return `There are ${notes.length} memories; this page compares ${MOST_NOTES}.`;
   const long = notes.findIndex((note) => note.length > MOST_CHARS);
-  return long < 0 ? "" : `Note ${long + 1} has more than ${MOST_CHARS} characters.`;
+  return long < 0 ? "" : `Memory ${long + 1} has more than ${MOST_CHARS} characters.`;
 }
 
 export const SETS = [
   {
-    name: "Notes about a person",
+    name: "Memories about a person",
     question: "What should I cook for dinner?",
     notes: [
       "I do not eat meat or fish.",
