@@ -47,9 +47,9 @@ def run() -> list[dict[str, Any]]:
 
 
 @contextmanager
-def opened(port: str) -> Iterator[Door]:
+def opened(port: str, settings: dict[str, str] | None = None) -> Iterator[Door]:
     """The started product, where a user may have many requests open. It stops afterwards."""
-    with running(port, {"SIGHTGLASS_THREADS": "1"}) as product:
+    with running(port, {"SIGHTGLASS_THREADS": "1"} | (settings or {})) as product:
         product.manage("shell", "--no-imports", "-c", _MANY)
         yield Door(f"http://127.0.0.1:{port}", _key(product), _web_pid(product))
 

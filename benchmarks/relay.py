@@ -1,8 +1,9 @@
 """The relay of streams beside LiteLLM's proxy in front of the same product: events by the relaying process's own time.
 
-An event is a chunk of a chat completion. The product's chunk has some eight tokens, and the proxy sends on each of its
-chunks as one. The first row counts a call whole: its beginning, with key, limits and records, and its events. The
-second one counts what comes once all streams have begun.
+An event is a chunk of a chat completion with one token, as most servers behind a proxy send it. The bundled safety
+policy releases eight tokens together, so the policy here is that one with a check of every token. The proxy sends each
+of the product's chunks on as one. The first row counts a call whole: its beginning, with key, limits and records, and
+its events. The second one counts what comes once all streams have begun.
 
 Starts the product as `make up` does, with one thread for the worker. Where the proxy's program is not there, the rows
 are left out.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import subprocess
 import tempfile
@@ -32,9 +34,10 @@ import psutil
 
 from benchmarks.front_door import MESSAGES, MODEL, Door, opened
 from benchmarks.rows import Question, compared, take_turns, write
+from inference.safety.policy import DEFAULT_POLICY
 
 PORT, PROXY_PORT = "8770", "8769"
-NUM_STREAMS, NUM_TOKENS = 16, 400
+NUM_STREAMS, NUM_TOKENS = 16, 80
 LEAST_RELAY = 3.0
 _START_S = 120.0
 _PROXY_KEY = "sk-" + secrets.token_hex(24)
@@ -76,8 +79,19 @@ def run() -> list[dict[str, Any]]:
     program = os.environ.get("SIGHTGLASS_LITELLM")
     if not program:
         return []
-    with opened(PORT) as door, _proxy(program, door) as proxy:
-        return _rows({"ours": door, "LiteLLM": proxy})
+    with tempfile.TemporaryDirectory(prefix="sightglass-bench-") as folder:
+        policy = {"SIGHTGLASS_SAFETY_POLICY": str(_policy(Path(folder)))}
+        with opened(PORT, policy) as door, _proxy(program, door, Path(folder)) as proxy:
+            return _rows({"ours": door, "LiteLLM": proxy})
+
+
+def _policy(folder: Path) -> Path:
+    """The bundled policy, but for its release of every single token."""
+    path = folder / "policy.toml"
+    text, num = re.subn(r"(?m)^every_tokens = \d+$", "every_tokens = 1", DEFAULT_POLICY.read_text("utf-8"))
+    assert num == 1
+    path.write_text(text, "utf-8")
+    return path
 
 
 def _rows(doors: dict[str, Door]) -> list[dict[str, Any]]:
@@ -89,7 +103,7 @@ def _rows(doors: dict[str, Door]) -> list[dict[str, Any]]:
 
     whole = take_turns({name: lambda name=name: measure(name) for name in doors})  # type: ignore[misc]
     later = {name: [each.once_begun for each in found[name][-len(whole[name]) :]] for name in doors}
-    name = f"Events relayed in a second of the relaying process's time, {NUM_STREAMS} streams"
+    name = f"Events relayed in a second of the relaying process's time, {NUM_STREAMS} streams, a token an event"
     return [
         compared(Question(name, LEAST_RELAY, "events/s", digits=0), whole, "with the calls' beginnings"),
         compared(Question(name, LEAST_RELAY, "events/s", digits=0), later, "once all have begun"),
@@ -122,23 +136,21 @@ def _cpu_s(pid: int) -> float:
 
 
 @contextmanager
-def _proxy(program: str, door: Door) -> Iterator[Door]:
+def _proxy(program: str, door: Door, folder: Path) -> Iterator[Door]:
     """LiteLLM's proxy in front of the product, with one process as the product's web server has."""
     params = {"model": f"openai/{MODEL}", "api_base": f"{door.address}/v1", "api_key": door.key}
-    with tempfile.TemporaryDirectory(prefix="sightglass-bench-") as folder:
-        config = Path(folder) / "config.yaml"
-        settings = {"master_key": _PROXY_KEY}
-        models = [{"model_name": MODEL, "litellm_params": params}]
-        config.write_text(json.dumps({"model_list": models, "general_settings": settings}), "utf-8")
-        command = [program, "--config", str(config), "--host", "127.0.0.1", "--port", PROXY_PORT]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            proxy = Door(f"http://127.0.0.1:{PROXY_PORT}", _PROXY_KEY, process.pid)
-            _wait_for_start(proxy)
-            yield proxy
-        finally:
-            process.terminate()
-            process.wait(30)
+    config, settings = folder / "config.yaml", {"master_key": _PROXY_KEY}
+    models = [{"model_name": MODEL, "litellm_params": params}]
+    config.write_text(json.dumps({"model_list": models, "general_settings": settings}), "utf-8")
+    command = [program, "--config", str(config), "--host", "127.0.0.1", "--port", PROXY_PORT]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        proxy = Door(f"http://127.0.0.1:{PROXY_PORT}", _PROXY_KEY, process.pid)
+        _wait_for_start(proxy)
+        yield proxy
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 def _wait_for_start(proxy: Door) -> None:
