@@ -81,7 +81,10 @@ async def frames(request: Request, after: Mark) -> AsyncGenerator[WireFrame | Ag
     """Yield frames one by one up to the terminal one. Raises as `batches` does."""
     async with aclosing(batches(request, after)) as source:
         async for batch in source:
-            for frame in [batch] if isinstance(batch, Again) else batch:
+            if isinstance(batch, Again):
+                yield batch
+                continue
+            for frame in batch:
                 yield frame
 
 
@@ -100,9 +103,11 @@ async def batches(request: Request, after: Mark) -> AsyncGenerator[list[WireFram
                 return
             async with aclosing(hub().entries(request.id, after)) as entries:
                 async for page in entries:
-                    after = page[-1].mark
-                    yield [WireFrame(entry.mark, entry.json) for entry in page]
-                    if _is_terminal(page[-1]):
+                    end = next((number for number, entry in enumerate(page, 1) if _is_terminal(entry)), None)
+                    batch = [WireFrame(entry.mark, entry.json) for entry in page[:end]]
+                    after = batch[-1].mark
+                    yield batch
+                    if end is not None:
                         return
         except BeginAgain:
             after = BEGINNING
