@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def _rows(doors: dict[str, Door]) -> list[dict[str, Any]]:
         found[name].append(_relayed(doors[name]))
         return found[name][-1].whole
 
-    whole = take_turns({name: lambda name=name: measure(name) for name in doors})  # type: ignore[misc]
+    whole = take_turns({name: partial(measure, name) for name in doors})
     later = {name: [each.once_begun for each in found[name][-len(whole[name]) :]] for name in doors}
     name = f"Events relayed in a second of the relaying process's time, {NUM_STREAMS} streams, a token an event"
     return [

@@ -61,7 +61,8 @@ def chosen(model: str | None) -> str:
     """The model of a new conversation; None: the default. Raises UnknownModel."""
     if model is None:
         return default_id()
-    return chosen_row(model).pk
+    chosen_row(model)
+    return model
 
 
 def chosen_row(model: str) -> RegisteredModel:
