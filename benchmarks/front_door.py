@@ -1,49 +1,36 @@
-"""Calls below /v1/: their cost beside the native way, the relay of streams beside LiteLLM's proxy, and waiting calls.
+"""Calls below /v1/: their cost beside the native way, and the site's answers while many wait.
 
-Starts the product as `make up` does, with one thread for the worker, and a proxy of LiteLLM in front of it. Where the
-proxy's program is not there, its row is left out.
-
-    python -m venv PEER && PEER/bin/pip install 'litellm[proxy]==1.106.2'
-    SIGHTGLASS_LITELLM=PEER/bin/litellm python -m benchmarks.front_door
+Starts the product as `make up` does, with one thread for the worker.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import secrets
 import statistics
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 
 from benchmarks.product import Product, running
-from benchmarks.rows import Question, compared, take_turns, write
+from benchmarks.rows import take_turns, write
 
-PORT, PROXY_PORT = "8768", "8769"
+PORT = "8768"
 MODEL = "smollm2-135m-instruct"
 NUM_CALLS, NUM_ROUNDS = 40, 5
-NUM_STREAMS, NUM_TOKENS = 16, 400
 NUM_WAITING = 64
-MOST_BEYOND_MS, LEAST_RELAY, MOST_WAIT_MS = 3.0, 3.0, 50.0
-_START_S = 120.0
-_PROXY_KEY = "sk-" + secrets.token_hex(24)
+MOST_BEYOND_MS, MOST_WAIT_MS = 3.0, 50.0
 _MANY = "from webapp.limits.models import Rule; Rule.objects.create(is_site=True, max_open=200)"
-_MESSAGES = [{"role": "user", "content": "Write a very long story about a river."}]
+MESSAGES = [{"role": "user", "content": "Write a very long story about a river."}]
 
 
 @dataclass(frozen=True)
 class Door:
-    """A server that speaks OpenAI's API, and the process that relays."""
+    """A server that speaks OpenAI's API, and the process that answers."""
 
     address: str
     key: str
@@ -55,15 +42,16 @@ class Door:
 
 
 def run() -> list[dict[str, Any]]:
-    with running(PORT, {"SIGHTGLASS_THREADS": "1"}) as product:
+    with opened(PORT) as door:
+        return [_beyond_native(door), _waiting(door)]
+
+
+@contextmanager
+def opened(port: str, settings: dict[str, str] | None = None) -> Iterator[Door]:
+    """The started product, where a user may have many requests open. It stops afterwards."""
+    with running(port, {"SIGHTGLASS_THREADS": "1"} | (settings or {})) as product:
         product.manage("shell", "--no-imports", "-c", _MANY)
-        door = Door(f"http://127.0.0.1:{PORT}", _key(product), _web_pid(product))
-        rows = [_beyond_native(door), _waiting(door)]
-        program = os.environ.get("SIGHTGLASS_LITELLM")
-        if program:
-            with _proxy(program, door) as proxy:
-                rows.append(_relay(door, proxy))
-    return rows
+        yield Door(f"http://127.0.0.1:{port}", _key(product), _web_pid(product))
 
 
 def _key(product: Product) -> str:
@@ -137,7 +125,7 @@ def _waiting(door: Door) -> dict[str, Any]:
 
 def _answer(door: Door) -> None:
     with door.client() as client:
-        body = {"model": MODEL, "messages": _MESSAGES, "max_completion_tokens": 128}
+        body = {"model": MODEL, "messages": MESSAGES, "max_completion_tokens": 128}
         client.post("/v1/chat/completions", json=body).raise_for_status()
 
 
@@ -149,70 +137,6 @@ def _look_ms(client: httpx.Client, calls: list[Future[None]]) -> float:
     took_ms = 1000 * (time.perf_counter() - start)
     time.sleep(0.05)
     return took_ms
-
-
-def _relay(door: Door, proxy: Door) -> dict[str, Any]:
-    """Events that a second of the relaying process's time relays, in front of the same worker."""
-    samples = take_turns({"ours": lambda: _events_per_s(door), "LiteLLM": lambda: _events_per_s(proxy)})
-    question = Question(
-        f"Events relayed in a second of the relaying process's time, {NUM_STREAMS} streams",
-        LEAST_RELAY,
-        "events/s",
-        digits=0,
-    )
-    return compared(question, samples)
-
-
-def _events_per_s(door: Door) -> float:
-    before_s = _cpu_s(door.pid)
-    with ThreadPoolExecutor(NUM_STREAMS) as pool:
-        num_events = sum(pool.map(lambda _: _stream(door), range(NUM_STREAMS)))
-    return num_events / (_cpu_s(door.pid) - before_s)
-
-
-def _stream(door: Door) -> int:
-    """Read one answer to its end; its events."""
-    body = {"model": MODEL, "messages": _MESSAGES, "max_tokens": NUM_TOKENS, "stream": True}
-    with door.client() as client, client.stream("POST", "/v1/chat/completions", json=body) as stream:
-        stream.raise_for_status()
-        return sum(line.startswith("data: {") for line in stream.iter_lines())
-
-
-def _cpu_s(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
-    return times.user + times.system
-
-
-@contextmanager
-def _proxy(program: str, door: Door) -> Iterator[Door]:
-    """LiteLLM's proxy in front of the product, with one process as the product's web server has."""
-    params = {"model": f"openai/{MODEL}", "api_base": f"{door.address}/v1", "api_key": door.key}
-    with tempfile.TemporaryDirectory(prefix="sightglass-bench-") as folder:
-        config = Path(folder) / "config.yaml"
-        settings = {"master_key": _PROXY_KEY}
-        models = [{"model_name": MODEL, "litellm_params": params}]
-        config.write_text(json.dumps({"model_list": models, "general_settings": settings}), "utf-8")
-        command = [program, "--config", str(config), "--host", "127.0.0.1", "--port", PROXY_PORT]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            proxy = Door(f"http://127.0.0.1:{PROXY_PORT}", _PROXY_KEY, process.pid)
-            _wait_for_start(proxy)
-            yield proxy
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _wait_for_start(proxy: Door) -> None:
-    deadline = time.monotonic() + _START_S
-    with proxy.client() as client:
-        while time.monotonic() < deadline:
-            try:
-                client.get("/health/liveliness").raise_for_status()
-                return
-            except httpx.HTTPError:
-                time.sleep(0.2)
-    raise SystemExit("LiteLLM's proxy did not start")
 
 
 def _row(name: str, value: float, target: float, note: str, spread: tuple[float, float]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ ORDER = (
     "memory",
     "start_up",
     "front_door",
+    "relay",
     "first_token",
     "glass",
     "streaming",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from importlib import import_module
 
@@ -25,6 +26,7 @@ from webapp.stream.origin import OwnOrigin  # noqa: E402
 
 import_module(settings.ROOT_URLCONF)  # else the first request does it, in a thread
 prepare_structs()
+gc.freeze()  # what the start made stays: the collector need not look through it again and again
 
 _sockets = URLRouter(
     [

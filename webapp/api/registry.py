@@ -198,7 +198,7 @@ class _Figures:
 
     def shown(self, row: models.RegisteredModel) -> RegisteredModel:
         is_running = row.state not in (row.State.FAILED, row.State.RETIRED)
-        loaded = services.loaded_or_none(row.pk) if is_running else None
+        loaded = services.services_of(row) if is_running else None
         return RegisteredModel(
             id=row.pk,
             name=self._names.get(row.pk, row.pk),

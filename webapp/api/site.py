@@ -183,7 +183,7 @@ def show_session(request: HttpRequest) -> Session:
 
 def _model(row: RegisteredModel, names: dict[str, str], ready: set[str]) -> Model:
     """names: those that operators gave. ready: the models that a worker has loaded."""
-    entry, loaded = services.model_entry(row), services.loaded_or_none(row.pk)
+    entry, loaded = services.model_entry(row), services.services_of(row)
     address = f"/api/models/{row.pk}/tokenizer.json"
     return Model(
         id=row.pk,

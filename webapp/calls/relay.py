@@ -23,7 +23,7 @@ from inference.protocol.events import TERMINAL, AnyEvent
 from webapp.calls.call import Begun
 from webapp.lifecycle.stop import stop
 from webapp.requests.models import Request
-from webapp.stream.frames import Again, Unreadable, frames
+from webapp.stream.frames import Again, Unreadable, batches
 from webapp.stream.hub import Overflow
 from webapp.stream.session import Ending
 
@@ -51,7 +51,7 @@ class Lost(Exception):
 
 @dataclass(frozen=True)
 class Arrived:
-    """Events of one of the requests."""
+    """Events of one of the requests, as many as came together."""
 
     index: int
     events: Sequence[AnyEvent]
@@ -147,12 +147,13 @@ class _Reader:
     async def _read(self) -> bool:
         """Return whether the last event came. Raises Lost, Unreadable."""
         try:
-            async with aclosing(frames(self._request, self._after)) as source:
-                async for frame in source:
-                    if isinstance(frame, Again):
+            async with aclosing(batches(self._request, self._after)) as source:
+                async for batch in source:
+                    if isinstance(batch, Again):
                         raise Lost("The log of this answer was lost. Send the request again.")
-                    await self._hand_over(Arrived(self._index, decode_frame(frame.json).events))
-                    self._after, self._read_at = frame.mark, time.monotonic()
+                    events = [event for frame in batch for event in decode_frame(frame.json).events]
+                    await self._hand_over(Arrived(self._index, events))
+                    self._after, self._read_at = batch[-1].mark, time.monotonic()
             return True
         except Overflow:
             return False
@@ -163,6 +164,9 @@ class _Reader:
 
     async def _hand_over(self, item: Arrived) -> None:
         """Stop the request where nothing takes its events. They are handed over all the same, up to its end."""
+        if not self._queue.full():  # most often: no timer is needed
+            self._queue.put_nowait(item)
+            return
         try:
             async with asyncio.timeout(None if self._may_wait else UNREAD_S):
                 await self._queue.put(item)

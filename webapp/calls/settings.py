@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from inference.protocol.request import SamplingParams
-from webapp.registry.offered import chosen, find, is_offered
+from webapp.registry.models import RegisteredModel
+from webapp.registry.offered import chosen_row, offered
 from webapp.requests import services
 from webapp.requests.params import checked_params
 
@@ -23,9 +24,8 @@ def settings_of(
 
     Without `max_tokens` an answer may fill the window. Answers differ in their seed. Raises ApiError, UnknownModel.
     """
-    row = find(chosen(model))
-    assert row is not None
-    own = msgspec.structs.replace(services.model_entry(row).default_params, max_tokens=_window(model))
+    row = chosen_row(model)
+    own = msgspec.structs.replace(services.model_entry(row).default_params, max_tokens=_window(row))
     params = msgspec.structs.replace(own, **{name: value for name, value in given.items() if value is not None})
     checked_params(params, model, may_be_empty)
     first = secrets.randbelow(_NUM_SEEDS) if params.seed is None else params.seed
@@ -34,11 +34,11 @@ def settings_of(
 
 def thinks(model: str) -> bool:
     """Return whether the model may think before its answer."""
-    row = find(model) if is_offered(model) else None
-    found = None if row is None else services.loaded_or_none(row.pk)
+    row = offered(model)
+    found = None if row is None else services.services_of(row)
     return found is not None and found.tokenizer.thinking is not None
 
 
-def _window(model: str) -> int:
-    found = services.loaded_or_none(model)
+def _window(model: RegisteredModel) -> int:
+    found = services.services_of(model)
     return SamplingParams().max_tokens if found is None else found.window

@@ -40,10 +40,15 @@ def default_id() -> str:
     return RegisteredModel.objects.values_list("pk", flat=True).get(is_default=True)
 
 
-def is_offered(model: str) -> bool:
+def offered(model: str) -> RegisteredModel | None:
+    """The row of a model that is offered; None: it is not."""
     if "\x00" in model:  # PostgreSQL accepts no NUL, not even in a lookup
-        return False
-    return RegisteredModel.objects.filter(pk=model, state=State.ENABLED).exists()
+        return None
+    return RegisteredModel.objects.filter(pk=model, state=State.ENABLED).first()
+
+
+def is_offered(model: str) -> bool:
+    return offered(model) is not None
 
 
 def check_offered(model: str) -> None:
@@ -56,6 +61,13 @@ def chosen(model: str | None) -> str:
     """The model of a new conversation; None: the default. Raises UnknownModel."""
     if model is None:
         return default_id()
-    if not is_offered(model):
-        raise UnknownModel(model)
+    chosen_row(model)
     return model
+
+
+def chosen_row(model: str) -> RegisteredModel:
+    """Raises UnknownModel."""
+    row = offered(model)
+    if row is None:
+        raise UnknownModel(model)
+    return row

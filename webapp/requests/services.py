@@ -113,14 +113,24 @@ def prompt_services(model: str) -> PromptServices:
     row = find(model)
     if row is None:
         raise TokenizerError(f"{model} is not in the registry any more; choose another model")
-    path = Path(row.path)
+    return _load(row)
+
+
+def _load(model: RegisteredModel) -> PromptServices:
+    path = Path(model.path)
     return _loaded(path, _state_of(path))
 
 
 def loaded_or_none(model: str) -> PromptServices | None:
-    """The services of a model; None: its files cannot be read."""
+    """The services of a model; None: it has no row, or its files cannot be read."""
+    row = find(model)
+    return None if row is None else services_of(row)
+
+
+def services_of(model: RegisteredModel) -> PromptServices | None:
+    """The services of a registered model; None: its files cannot be read."""
     try:
-        return prompt_services(model)
+        return _load(model)
     except (TokenizerError, TemplateError):
         return None
 

@@ -78,7 +78,21 @@ def find_request(user_id: int | None, request_id: str) -> Request | None:
 
 
 async def frames(request: Request, after: Mark) -> AsyncGenerator[WireFrame | Again, None]:
-    """Yield frames up to the terminal one. Raises Unreadable; Overflow when the connection does not keep up."""
+    """Yield frames one by one up to the terminal one. Raises as `batches` does."""
+    async with aclosing(batches(request, after)) as source:
+        async for batch in source:
+            if isinstance(batch, Again):
+                yield batch
+                continue
+            for frame in batch:
+                yield frame
+
+
+async def batches(request: Request, after: Mark) -> AsyncGenerator[list[WireFrame] | Again, None]:
+    """Yield frames up to the terminal one, as many together as are there.
+
+    Raises Unreadable; Overflow when the connection does not keep up.
+    """
     while not request.is_settled:
         try:
             if not await hub().has(request.id, after):
@@ -88,10 +102,12 @@ async def frames(request: Request, after: Mark) -> AsyncGenerator[WireFrame | Ag
             if last is not None and last.last_seq <= after.seq and _is_terminal(last):
                 return
             async with aclosing(hub().entries(request.id, after)) as entries:
-                async for entry in entries:
-                    after = entry.mark
-                    yield WireFrame(after, entry.json)
-                    if _is_terminal(entry):
+                async for page in entries:
+                    end = next((number for number, entry in enumerate(page, 1) if _is_terminal(entry)), None)
+                    batch = [WireFrame(entry.mark, entry.json) for entry in page[:end]]
+                    after = batch[-1].mark
+                    yield batch
+                    if end is not None:
                         return
         except BeginAgain:
             after = BEGINNING
@@ -107,7 +123,7 @@ async def frames(request: Request, after: Mark) -> AsyncGenerator[WireFrame | Ag
         after = BEGINNING
         yield Again()
     for saved in packed([frame for frame in trace.frames if frame.last_seq > after.seq]):
-        yield WireFrame(Mark(saved.last_seq), encode_frame(saved))
+        yield [WireFrame(Mark(saved.last_seq), encode_frame(saved))]
 
 
 def _saved(request_id: str) -> SharedTrace:

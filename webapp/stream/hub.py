@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -27,6 +26,9 @@ _BLOCK_MS = 5_000
 _TIMEOUT_S = 9.0
 """Longest wait for a reply, which an idle read gets after _BLOCK_MS."""
 _PAGE_ENTRIES = 32
+_GATHER_S, _MOST_GATHER_S = 0.0005, 0.02
+"""Time between two reads for each log that is followed, and the most: a read costs the same for one frame as for many.
+A page that follows one log waits for its frame half a millisecond at most."""
 _MAX_CONNECTIONS = 32
 _RETRY_S = 0.5
 
@@ -43,8 +45,10 @@ class Subscriber:
     """One connection's queue."""
 
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque()
+        self._entries: list[Entry] = []
         self._num_bytes = 0
+        """Of the entries that wait, and of those that the connection was given last."""
+        self._num_given = 0
         self._has_news = asyncio.Event()
         self._is_overflown = False
 
@@ -52,13 +56,15 @@ class Subscriber:
         self._num_bytes += len(entry.events)
         if self._num_bytes > MAX_QUEUED_BYTES:
             self._is_overflown = True
-            self._entries.clear()
+            self._entries = []
         else:
             self._entries.append(entry)
         self._has_news.set()
 
-    async def get(self) -> Entry | None:
-        """Return the next entry; None after SILENCE_S. Raises Overflow."""
+    async def get(self) -> list[Entry]:
+        """Return all entries that have come, at least one; none after SILENCE_S. Raises Overflow."""
+        self._num_bytes -= self._num_given
+        self._num_given = 0
         while not self._entries:
             if self._is_overflown:
                 raise Overflow
@@ -67,10 +73,10 @@ class Subscriber:
                 async with asyncio.timeout(SILENCE_S):  # wait_for would make a task for every frame
                     await self._has_news.wait()
             except TimeoutError:
-                return None
-        entry = self._entries.popleft()
-        self._num_bytes -= len(entry.events)
-        return entry
+                return []
+        given, self._entries = self._entries, []
+        self._num_given = self._num_bytes
+        return given
 
 
 class Hub:
@@ -89,35 +95,35 @@ class Hub:
         """Streams that wait for a request's next frame: a request counts for each connection that follows it."""
         return sum(map(len, self._subscribers.values()))
 
-    async def entries(self, request_id: str, after: Mark) -> AsyncGenerator[Entry, None]:
-        """Yield entries after a mark, each once: first those in the log, then new ones.
+    async def entries(self, request_id: str, after: Mark) -> AsyncGenerator[list[Entry], None]:
+        """Yield entries after a mark, each once, as many as are there: first those in the log, then new ones.
 
         Ends after SILENCE_S without an entry. Raises Overflow, and BeginAgain where an entry follows another log.
         """
         key, subscriber = log_key(request_id), Subscriber()
         # Read the log at the reader's own pace first, so that its queue does not fill while it catches up.
-        async for entry in self._stored(key, after.seq):
-            after = _next(entry, after)
-            yield entry
+        async for page in self._stored(key, after.seq):
+            after = _last(page, after)
+            yield page
         await self._subscribe(key, subscriber, after.seq)
         try:
             while news := await subscriber.get():
-                if news.last_seq > after.seq:
-                    after = _next(news, after)
-                    yield news
+                if unread := [entry for entry in news if entry.last_seq > after.seq]:
+                    after = _last(unread, after)
+                    yield unread
         finally:
             self._unsubscribe(key, subscriber)
 
-    async def _stored(self, key: str, after: int) -> AsyncIterator[Entry]:
+    async def _stored(self, key: str, after: int) -> AsyncIterator[list[Entry]]:
         """Yield the log's present entries, a page at a time: a long log is never in memory as a whole."""
         is_more = True
         while is_more:
             rows = await self._client.xrange(key, min=f"({after}-0" if after else "-", count=_PAGE_ENTRIES)
             is_more = len(rows) == _PAGE_ENTRIES
-            for row in rows:
-                entry = parse_entry(*row)
-                after = entry.last_seq
-                yield entry
+            if rows:
+                page = [parse_entry(*row) for row in rows]
+                after = page[-1].last_seq
+                yield page
 
     async def has(self, request_id: str, mark: Mark) -> bool:
         """Return whether the log has what a reader at this mark has read, or there is no log."""
@@ -168,6 +174,7 @@ class Hub:
                         woken = rows[-1][0].decode()
                     elif self._positions.get(key) == asked[key]:  # else a subscriber has sent the hub back
                         self._dispatch(key, [parse_entry(*row) for row in rows])
+                await asyncio.sleep(min(_GATHER_S * len(self._positions), _MOST_GATHER_S))
             except RedisError:
                 await asyncio.sleep(_RETRY_S)
 
@@ -185,8 +192,10 @@ class Hub:
         await self._client.aclose()
 
 
-def _next(entry: Entry, after: Mark) -> Mark:
-    """Return the mark of an entry for a reader at `after`. Raises BeginAgain where it follows another one."""
-    if after.digest and not (entry.seq == after.seq + 1 and after.agrees_with(entry.follows)):
-        raise BeginAgain
-    return entry.mark
+def _last(entries: Sequence[Entry], after: Mark) -> Mark:
+    """Return the mark of the last entry for a reader at `after`. Raises BeginAgain where one follows another log."""
+    for entry in entries:
+        if after.digest and not (entry.seq == after.seq + 1 and after.agrees_with(entry.follows)):
+            raise BeginAgain
+        after = entry.mark
+    return after

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from inference.eventlog.clock import unix_us
+from inference.eventlog.event_log import Fenced
 from inference.protocol.events import AnyEvent, RequestCancelled, RequestFailed, TextReleased
 from inference.protocol.request import SamplingParams
 from tests.webapp.registered import CONFIGURED
@@ -77,9 +79,10 @@ async def test_a_stream_that_is_never_read_stops_its_request(
     (request,) = (await sync_to_async(call)(user)).requests
     source = relay([request])
     await anext(source)
-    for number in range(20):
-        event = TextReleased(at=number, text="a", num_tokens=number + 1)
-        await sync_to_async(services.event_log().append)(request.pk, [event], request.attempt)
+    with suppress(Fenced):  # it is stopped
+        for number in range(400):  # at most a page of them is read together
+            event = TextReleased(at=number, text="a", num_tokens=number + 1)
+            await sync_to_async(services.event_log().append)(request.pk, [event], request.attempt)
     async with asyncio.timeout(60):
         while not any(isinstance(event, RequestCancelled) for event in logged(request)):
             await asyncio.sleep(0.05)
@@ -117,6 +120,6 @@ async def test_a_fault_while_the_events_are_read_ends_the_call(
 
     user = await User.objects.acreate(username="alice")
     (request,) = (await sync_to_async(call)(user)).requests
-    monkeypatch.setattr("webapp.calls.relay.frames", broken)
+    monkeypatch.setattr("webapp.calls.relay.batches", broken)
     with pytest.raises(Lost):
         await asyncio.wait_for(anext(relay([request])), 60)

@@ -119,8 +119,8 @@ async def frames(source: Source, projection: MessageProjection) -> AsyncIterator
             if item is None:
                 yield frame(Ping()) if projection.has_started else b": keep-alive\n\n"
                 continue
-            for event in projection.feed(item.events):
-                yield frame(event)
+            if made := projection.feed(item.events):
+                yield b"".join(map(frame, made))
         failed = projection.failed
     except Lost as error:
         yield frame(error_of(refusal_of_failure(error.code, str(error))))

@@ -10,6 +10,7 @@ from webapp.api.families.described import described
 from webapp.billing.naming import model_names
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import ApiError
+from webapp.registry.models import RegisteredModel
 from webapp.registry.offered import enabled
 from webapp.requests import services
 
@@ -31,9 +32,9 @@ async def show_model(_http: HttpRequest, model: str) -> HttpResponse:
 
 def _offered() -> list[OfferedModel]:
     names = model_names()
-    return [OfferedModel(row.pk, names.get(row.pk, row.pk), _window(row.pk)) for row in enabled()]
+    return [OfferedModel(row.pk, names.get(row.pk, row.pk), _window(row)) for row in enabled()]
 
 
-def _window(model: str) -> int | None:
-    found = services.loaded_or_none(model)
+def _window(model: RegisteredModel) -> int | None:
+    found = services.services_of(model)
     return None if found is None else found.window

@@ -54,8 +54,8 @@ async def _chunks(
             if item is None:
                 yield KEEP_ALIVE
                 continue
-            for choice in projections[item.index].feed(item.events):
-                yield frame(chunk([choice], None))
+            if choices := projections[item.index].feed(item.events):
+                yield b"".join(frame(chunk([choice], None)) for choice in choices)
             if failed := projections[item.index].failed:
                 yield frame(error_of(refusal_of_failure(failed.code, failed.message)))
                 return

@@ -27,8 +27,9 @@ async def sent(*items: Item) -> list[str]:
     """The names of the stream's events; a comment as it is."""
     projection = MessageProjection("msg_a", "m", "toolu_a", sign=str.upper)
     found = []
-    async for data in frames(relayed(items), projection):
-        first, _, rest = data.decode().partition("\n")
+    data = b"".join([each async for each in frames(relayed(items), projection)])
+    for event in data.decode().removesuffix("\n\n").split("\n\n"):
+        first, _, rest = event.partition("\n")
         found.append(first.removeprefix("event: "))
         if not first.startswith(":"):
             assert msgspec.json.decode(rest.removeprefix("data: "))["type"] == found[-1]

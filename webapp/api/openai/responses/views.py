@@ -218,9 +218,9 @@ async def _events(source: Source, projection: ResponseProjection, after: int) ->
             if item is None:
                 yield KEEP_ALIVE
                 continue
-            for event in projection.feed(item.events):
-                if event.sequence_number > after:
-                    yield frame(event)
+            made = [event for event in projection.feed(item.events) if event.sequence_number > after]
+            if made:
+                yield b"".join(map(frame, made))
     except Lost as error:
         number = projection.num_events
         yield frame(
