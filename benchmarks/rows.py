@@ -75,6 +75,22 @@ def compared(question: Question, samples: dict[str, list[float]], note: str = ""
     }
 
 
+def without_peer(question: Question, samples: list[float], note: str = "") -> dict[str, Any]:
+    """The row of a figure that has an aim and no peer: the median, with the quartiles."""
+    low, middle, high = statistics.quantiles(samples, n=4) if len(samples) > 1 else samples * 3
+    digits = question.digits
+    return {
+        "name": question.name,
+        "ours": round(middle, digits),
+        "peer": None,
+        "ratio": None,
+        "target": question.target_text,
+        "unit": question.unit,
+        "spread": f"{low:.{digits}f} to {high:.{digits}f}",
+        "note": note,
+    }
+
+
 def write(name: str, rows: list[dict[str, Any]]) -> None:
     """Keep the rows in results/<name>.json and print them."""
     RESULTS.mkdir(exist_ok=True)

@@ -23,6 +23,11 @@ ORDER = (
     "first_token",
     "glass",
     "streaming",
+    "input_safety",
+    "output_safety",
+    "memories",
+    "tool_round",
+    "attachments",
 )
 
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from benchmarks.llama_server import Completion
 from benchmarks.memory import parts
 from benchmarks.mixed_load import NUM_PROMPT_TOKENS, NUM_REQUESTS, arrivals
+from benchmarks.output_safety import delays_ms
 from benchmarks.roofline import Machine, decode, prefill
-from benchmarks.rows import Question, compared, take_turns
+from benchmarks.rows import Question, compared, take_turns, without_peer
 from benchmarks.table import build_table
+from benchmarks.tool_round import cost_ms
+from inference.protocol.events import (
+    AnyEvent,
+    GenerationFinished,
+    GenerationStarted,
+    TextReleased,
+    TokenSampled,
+    ToolFinished,
+)
+from inference.protocol.request import Usage
 from inference.tokenization.bundled import bundled_model
+from tests.inference.worker.test_output_guard import token
 
 needs_model = pytest.mark.skipif(not bundled_model().exists(), reason="the bundled model is not installed")
 
@@ -67,3 +80,41 @@ def test_the_roof_of_decode_is_memory_and_that_of_prefill_arithmetic() -> None:
 def test_the_table_can_be_built_from_what_is_there() -> None:
     head, *rows = build_table().splitlines()
     assert all(row.count("|") == head.count("|") for row in rows)
+
+
+def test_a_row_without_a_peer_has_the_median_and_the_quartiles() -> None:
+    row = without_peer(Question("work", 15, "ms", False, " ms"), [4.0, 1.0, 3.0, 2.0, 5.0], "why")
+    assert (row["ours"], row["spread"], row["target"], row["note"]) == (3.0, "1.5 to 4.5", "<= 15 ms", "why")
+    assert row["ratio"] is None
+
+
+def started(at: int) -> GenerationStarted:
+    return GenerationStarted(
+        at=at,
+        generation=1,
+        worker="w",
+        attempt=2,
+        device="cpu",
+        model="m",
+        architecture="a",
+        quantization="q",
+        compute="c",
+        queued_us=0,
+    )
+
+
+def test_a_tool_round_costs_the_pause_less_the_tool() -> None:
+    ended = GenerationFinished(at=1000, finish_reason="stop", usage=Usage(), prefill_us=0, decode_us=0)
+    tool = ToolFinished(at=6000, call_id="call_0_0", result="391", duration_us=2000)
+    assert cost_ms([ended, tool, started(21_000)]) == 18.0
+    assert cost_ms([ended, tool]) is None
+
+
+def sampled(*times: int) -> list[TokenSampled]:
+    return [msgspec.structs.replace(token(place, b" word"), at=at) for place, at in enumerate(times)]
+
+
+def test_text_is_delayed_from_the_token_that_closes_its_window() -> None:
+    first, second = (TextReleased(at=at, text=" word", num_tokens=num) for at, num in [(9000, 1), (30_000, 3)])
+    events: list[AnyEvent] = [*sampled(1000, 4000, 20_000), first, second]
+    assert delays_ms(events) == [5.0, 10.0]
