@@ -42,7 +42,8 @@ class Vectors:
 
     def matches(self, vector: Floats, ids: Sequence[str]) -> list[Match]:
         """Those of the memories with these ids that there are, in this order."""
-        places = {each: at for at, each in enumerate(self.ids)}
+        wanted = set(ids)
+        places = {each: at for at, each in enumerate(self.ids) if each in wanted} if wanted else {}
         found = [places[each] for each in ids if each in places]
         return [self._match(at, float(self.matrix[at] @ vector)) for at in found]
 
