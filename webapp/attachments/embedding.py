@@ -27,7 +27,7 @@ def embedded(texts: Sequence[str]) -> Iterator[Floats]:
     waiting = []
     for each in few:
         waiting.append(_pool().submit(_vectors, each))
-        if len(waiting) == _NUM_THREADS:
+        if len(waiting) > _NUM_THREADS:  # one more waits, so that no thread is idle
             yield waiting.pop(0).result()
     yield from (each.result() for each in waiting)
 
