@@ -109,7 +109,6 @@ class Chunk(msgspec.Struct):
         details = self.usage and self.usage.prompt_tokens_details
         return details.cached_tokens if details else None
 
-
     @property
     def num_prompt(self) -> int | None:
         """The prompt's tokens by the server's own count."""

@@ -59,7 +59,7 @@ def problem(kind: Kind, request: GenerationRequest) -> str | None:
     if wrong := [name for name in changed if name not in _SUPPORTED[kind]]:
         names = " and ".join(wrong)
         return f"This model is served by {_a(kind)}, which cannot apply {names} as Sightglass defines it. Leave it off."
-    if request.chat and request.kept_ids:
+    if request.chat and (request.kept_ids or request.chat[-1].role == "assistant"):
         return "An answer about a picture cannot go on after its beginning: the server makes its prompt. Ask again."
     if request.kept_ids and any(getattr(params, name) for name in _COUNTS_ANSWER):
         return f"This model is served by {_a(kind)}, whose penalties would not count the tokens kept. Set them to 0."

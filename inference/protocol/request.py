@@ -242,7 +242,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     prompt_ids: tuple[int, ...]
     """The whole prompt, as token ids."""
     chat: tuple[ChatMessage, ...] = ()
-    """The prompt as messages, where it has pictures: a server elsewhere makes its tokens. Empty: `prompt_ids` counts."""
+    """The prompt as messages, where it has pictures: a server elsewhere makes its tokens. Empty: see `prompt_ids`."""
     kept_ids: tuple[int, ...] = ()
     """The answer so far, where it continues another one (see events.GenerationForked)."""
     kept_text: str = ""

@@ -138,9 +138,7 @@ def create_model(request: HttpRequest, body: NewModel) -> RegisteredModel:
 def change_model(request: HttpRequest, model: str, body: ModelChange) -> RegisteredModel:
     """Change a model. 403 `forbidden`; 409 `cannot_change` where its state does not allow it."""
     operator = _check_operator(request)
-    wanted = Change(
-        body.state, body.is_default, body.num_workers, body.path, body.url, body.key, body.has_vision
-    )
+    wanted = Change(body.state, body.is_default, body.num_workers, body.path, body.url, body.key, body.has_vision)
     with _refusals("cannot_change"):
         return _after(model, lambda: change.change(model, wanted, _num_open(model), operator))
 

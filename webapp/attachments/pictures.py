@@ -1,15 +1,17 @@
 """The pictures that a model with vision may get: their kind, size and end, by their headers alone. Pure.
 
-No pixel is decoded here: a decoder of foreign data is no part of the site's process. What follows a picture's end is cut
-off, so that nothing else travels in its file. Of a GIF the first frame stays.
+No pixel is decoded here: a decoder of foreign data is no part of the site's process. The data after a picture's end are
+cut off, so that nothing else travels in its file. Of a GIF the first frame stays.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from inference.protocol.events import Image
 from webapp.attachments.extraction.unreadable import Unreadable
@@ -22,12 +24,24 @@ MAX_PIXELS = 40_000_000
 MAX_IN_PROMPT = 20
 MAX_PROMPT_BYTES = 20 << 20
 """Of all pictures of one prompt."""
+TOO_MANY = (
+    f"A prompt has {MAX_IN_PROMPT} pictures with {MAX_PROMPT_BYTES >> 20} MiB in all at most, "
+    "those of earlier messages included. Leave some out."
+)
+_ENDINGS = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+}
+_SVG = "SVG is refused: it may hold programs. Attach it as PNG."
 _TRUNCATED = "The picture is cut short. Save it again, or send it again."
 _PNG = b"\x89PNG\r\n\x1a\n"
 _SIZED = (*range(0xC0, 0xC4), *range(0xC5, 0xC8), *range(0xC9, 0xCC), *range(0xCD, 0xD0))
 """JPEG's markers of a frame, which has the size."""
-_ALONE = (0x01, *range(0xD0, 0xD8))
-"""JPEG's markers without a length."""
+_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]")
+"""Within a scan FF 00 is a byte of it, and FF D0 to D7 divide it. These and FF 01 have no length."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +76,30 @@ def media_type_of(data: bytes) -> str | None:
     return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None
 
 
+def is_picture(name: str, data: bytes) -> bool:
+    """True of a file that is a picture by its content, or promises one that it is not."""
+    ending = PurePath(name).suffix.lower()
+    is_text = b"\x00" not in data[:4096] and data[:4096].isascii()
+    return ending in _ENDINGS or ending == ".svg" or (media_type_of(data) is not None and not is_text)
+
+
+def picture_of(name: str, data: bytes) -> Picture:
+    """Return the picture, whose name promises no other kind. Raises Unreadable."""
+    ending = PurePath(name).suffix.lower()
+    if ending == ".svg":
+        raise Unreadable(_SVG)
+    kind = media_type_of(data)
+    if ending and _ENDINGS.get(ending) != kind and kind is not None:
+        raise Unreadable(f"The file's name ends in {ending}, but its content is {kind}.")
+    return read_picture(data)
+
+
 def read_picture(data: bytes) -> Picture:
     """Return the picture within its limits. Raises Unreadable."""
     kind = media_type_of(data)
     if kind is None:
         if b"<svg" in data[:4096].lower():
-            raise Unreadable("SVG is refused: it may hold programs. Attach it as PNG.")
+            raise Unreadable(_SVG)
         raise Unreadable("The picture is no PNG, JPEG, WebP or GIF. Save it as one of these.")
     if len(data) > MAX_PICTURE_BYTES:
         raise Unreadable(f"The picture has more than {MAX_PICTURE_BYTES >> 20} MiB, the limit. Make it smaller.")
@@ -126,8 +158,6 @@ def _jpeg(data: bytes) -> _Found:
             if size is None:
                 raise Unreadable("The picture is no valid JPEG.")
             return _Found(*size, data[:place])
-        if marker in _ALONE:
-            continue
         (length,) = struct.unpack_from(">H", data, place)
         if marker in _SIZED:
             height, width = struct.unpack_from(">HH", data, place + 3)
@@ -136,17 +166,10 @@ def _jpeg(data: bytes) -> _Found:
 
 
 def _next_marker(data: bytes, place: int) -> int:
-    """The place of the next marker. Within a scan FF 00 is a byte of it, and FF D0 to D7 divide it."""
-    while True:
-        place = data.find(b"\xff", place)
-        if place < 0 or place + 1 >= len(data):
-            raise _Cut
-        if data[place + 1] == 0xFF:
-            place += 1
-        elif data[place + 1] == 0x00 or 0xD0 <= data[place + 1] <= 0xD7:
-            place += 2
-        else:
-            return place
+    found = _MARKER.search(data, place)
+    if found is None:
+        raise _Cut
+    return found.start()
 
 
 def _gif(data: bytes) -> _Found:

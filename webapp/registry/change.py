@@ -48,9 +48,7 @@ def place_of(row: RegisteredModel) -> Place:
     return Place(row.kind, row.path, row.url, row.key)
 
 
-def register(
-    model: str, place: Place, num_workers: int, checker_id: int, has_vision: bool = False
-) -> RegisteredModel:
+def register(model: str, place: Place, num_workers: int, checker_id: int, has_vision: bool = False) -> RegisteredModel:
     """Add a model and ask for its check. Raises BadFields, ModelExists."""
     check_all(
         lambda: check_id(model),

@@ -54,7 +54,7 @@ def check_offered(model: str) -> None:
 
 def has_vision(model: str) -> bool:
     """Return whether the model reads pictures."""
-    return is_offered(model) and RegisteredModel.objects.filter(pk=model, has_vision=True).exists()
+    return "\x00" not in model and RegisteredModel.objects.filter(pk=model, has_vision=True).exists()
 
 
 def no_vision(model: str) -> str:
