@@ -51,7 +51,7 @@ def test_the_header_tells_the_size_and_the_end_is_found(kind: str, options: dict
     assert found.image.media_type == f"image/{kind.lower()}" and found.image.num_bytes == len(found.data)
     assert found.data == data
     for end in range(12, len(data) - 1, 7):
-        with pytest.raises(Unreadable, match="cut short|no valid"):
+        with pytest.raises(Unreadable, match=r"cut short|no valid"):
             read_picture(data[:end])
 
 
