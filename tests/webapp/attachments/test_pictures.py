@@ -16,7 +16,7 @@ from PIL import Image
 
 from inference.eventlog.keys import model_queue, picture_key
 from inference.protocol.codec import decode_generation, encode_events
-from inference.protocol.events import AnyEvent, ContextAssembled, RequestFailed, first
+from inference.protocol.events import AnyEvent, ContextAssembled, Frame, RequestFailed, first
 from inference.protocol.request import GenerationRequest
 from tests.webapp.attachments.pictures import animated_gif, claiming, picture
 from tests.webapp.attachments.test_files import begin, called, prepared, send, signed_in, upload
@@ -27,6 +27,7 @@ from webapp.attachments.models import Attachment, Content
 from webapp.attachments.pictures import picture_of, read_picture
 from webapp.registry.models import RegisteredModel
 from webapp.requests import services
+from webapp.traces.export.redact import redact
 
 SEEING = "seeing"
 PNG = picture("PNG")
@@ -155,6 +156,9 @@ def test_the_log_and_the_message_name_the_picture_and_have_no_byte_of_it(
     (shown,) = [each.image for each in context_of(events).segments if each.image is not None]
     assert (shown.sha256, shown.width, shown.height, shown.num_bytes) == (digest, 64, 48, len(PNG))
     assert base64.b64encode(PNG)[20:60] not in encode_events(events)
+    (frame,) = redact([Frame(seq=1, events=tuple(events))])
+    told = first(frame.events, ContextAssembled)
+    assert told is not None and [each.image.sha256 for each in told.segments if each.image] == ["[redacted]"]
     asked = generation(redis_client)
     assert [(each.role, [part.image or part.text for part in each.parts]) for each in asked.chat] == [
         ("system", ["Be brief."]),
