@@ -11,7 +11,16 @@ const PREVIEW: Preview = {
   num_prompt_tokens: 40,
   num_output_tokens: 300,
   segments: [
-    { kind: "system", role: "system", start: 0, end: 30, source: "", text: "", breakpoint: null, image: null },
+    {
+      kind: "system",
+      role: "system",
+      start: 0,
+      end: 30,
+      source: "",
+      text: "",
+      breakpoint: null,
+      image: null,
+    },
     { kind: "user", role: "user", start: 30, end: 40, source: "", text: "", breakpoint: null, image: null },
   ],
   tools: [],

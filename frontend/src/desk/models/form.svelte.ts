@@ -43,7 +43,8 @@ export class ModelForm {
   get body(): ModelBody | null {
     const { kind, id, num_workers } = this;
     if (!kind) return null;
-    const server = kind === "remote" ? { url: this.url.trim(), key: this.key, has_vision: this.hasVision } : {};
+    const server =
+      kind === "remote" ? { url: this.url.trim(), key: this.key, has_vision: this.hasVision } : {};
     return { id, kind, path: this.path.trim(), num_workers, ...server };
   }
 
