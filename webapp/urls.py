@@ -252,6 +252,7 @@ urlpatterns = [
         "api/attachments/<str:attachment_id>",
         api(GET=attachments.show_attachment, DELETE=attachments.delete_attachment),
     ),
+    path("api/pictures/<str:digest>", api(GET=attachments.show_picture)),
     path("api/attachments/<str:attachment_id>/passages", api(GET=attachments.list_passages)),
     path("api/tools", api(GET=tools.list_tools)),
     path(

@@ -6,6 +6,7 @@ Knows nothing of how either makes tokens.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Protocol
@@ -40,6 +41,8 @@ class Job:
     """Tokens of this answer that an earlier attempt sampled: output, of which none is sampled or billed again."""
     is_answer_asked: bool = False
     """True: its thinking, if it still thinks, ends with the next token."""
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    """The bytes of the request's pictures, by digest."""
     outputs: SimpleQueue[StepOutput] = field(default_factory=SimpleQueue)
     is_first_out: threading.Event = field(default_factory=threading.Event)
     """Set by the reader once it has dealt with the first token."""

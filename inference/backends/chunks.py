@@ -44,16 +44,25 @@ class _Thoughts(msgspec.Struct):
     reasoning: str | None = None
 
 
+class _Delta(_Thoughts):
+    content: str | None = None
+
+
 class _Choice(_Thoughts):
     text: str = ""
-    delta: _Thoughts | None = None
-    """Of a chat completion."""
+    delta: _Delta | None = None
+    """Of a chat completion, in place of the text."""
     logprobs: _Logprobs | None = None
     finish_reason: str | None = None
+
+    @property
+    def own_text(self) -> str:
+        return self.text or (self.delta.content or "" if self.delta else "")
 
 
 class _PromptDetails(msgspec.Struct):
     cached_tokens: int | None = None
+    image_tokens: int | None = None
 
 
 class _Usage(msgspec.Struct):
@@ -96,7 +105,7 @@ class Chunk(msgspec.Struct):
 
     @property
     def text(self) -> str:
-        return self.choices[0].text if self.choices else ""
+        return self.choices[0].own_text if self.choices else ""
 
     @property
     def reasoning(self) -> str:
@@ -119,6 +128,17 @@ class Chunk(msgspec.Struct):
     def num_cached(self) -> int | None:
         details = self.usage and self.usage.prompt_tokens_details
         return details.cached_tokens if details else None
+
+    @property
+    def num_prompt(self) -> int | None:
+        """The prompt's tokens by the server's own count."""
+        return self.usage.prompt_tokens if self.usage else None
+
+    @property
+    def num_image(self) -> int | None:
+        """The pictures' share of them."""
+        details = self.usage and self.usage.prompt_tokens_details
+        return details.image_tokens if details else None
 
 
 @dataclass(frozen=True)
@@ -176,7 +196,7 @@ def choices(chunk: Chunk, find_id: Callable[[str], int | None]) -> Iterator[Choi
     """The tokens of a chunk. find_id gives the one token that has this text. Raises BackendError."""
     for choice in chunk.choices[:1]:
         entries = list(_entries(choice.logprobs)) if choice.logprobs else []
-        if choice.text and not entries:
+        if choice.own_text and not entries:
             raise malformed("text without log-probabilities; start the server so that it gives them")
         for entry in entries:
             yield _choice(entry, find_id)

@@ -6,11 +6,12 @@ than its trace says would be a false trace. The output guard finds stop texts fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.protocol.request import ChatMessage, ChatPart, GenerationRequest, SamplingParams
 
 
 class Kind(Enum):
@@ -58,6 +59,8 @@ def problem(kind: Kind, request: GenerationRequest) -> str | None:
     if wrong := [name for name in changed if name not in _SUPPORTED[kind]]:
         names = " and ".join(wrong)
         return f"This model is served by {_a(kind)}, which cannot apply {names} as Sightglass defines it. Leave it off."
+    if request.chat and (request.kept_ids or request.chat[-1].role == "assistant"):
+        return "An answer about a picture cannot go on after its beginning: the server makes its prompt. Ask again."
     if request.kept_ids and any(getattr(params, name) for name in _COUNTS_ANSWER):
         return f"This model is served by {_a(kind)}, whose penalties would not count the tokens kept. Set them to 0."
     if kind is Kind.VLLM and params.min_p > 0 and params.top_p < 1:
@@ -91,6 +94,44 @@ def completion_body(
     if kind is Kind.VLLM and request.principal:
         body["cache_salt"] = request.principal
     return body
+
+
+def chat_body(
+    kind: Kind,
+    model: str,
+    request: GenerationRequest,
+    stop_ids: Iterable[int],
+    max_tokens: int | None,
+    pictures: Mapping[str, bytes],
+) -> dict[str, Any]:
+    """The JSON of a POST to /v1/chat/completions for a prompt with pictures, each as a data URI.
+
+    max_tokens: None: as many as the server's window holds, since it alone knows the pictures' tokens.
+    """
+    body = completion_body(kind, model, request, stop_ids, max_tokens or 0)
+    del body["prompt"]
+    body["logprobs"], body["top_logprobs"] = True, request.num_candidates
+    body["messages"] = [_message(each, pictures) for each in request.chat]
+    if max_tokens is None:
+        del body["max_tokens"]
+    if kind is Kind.LLAMA_CPP:
+        body["repeat_last_n"] = -1  # the whole context
+        body["return_progress"] = False  # it counts tokens of the pictures, which the prompt's own have no place for
+        body["reasoning_format"] = "none"  # thinking is split off here
+    return body
+
+
+def _message(message: ChatMessage, pictures: Mapping[str, bytes]) -> dict[str, Any]:
+    if not any(part.image for part in message.parts):
+        return {"role": message.role, "content": "".join(part.text for part in message.parts)}
+    return {"role": message.role, "content": [_part(part, pictures) for part in message.parts]}
+
+
+def _part(part: ChatPart, pictures: Mapping[str, bytes]) -> dict[str, Any]:
+    if not part.image:
+        return {"type": "text", "text": part.text}
+    data = base64.b64encode(pictures[part.image]).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{data}"}}
 
 
 def _llama_cpp(params: SamplingParams, stop_ids: list[int]) -> dict[str, Any]:

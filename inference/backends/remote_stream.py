@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from inference.backends.backend import Job
 from inference.backends.chunks import Candidate, Choice, Chunk, Progress, choices, decode_chunk, malformed, payloads
 from inference.backends.errors import BackendError, refusal, transport_failure
-from inference.backends.parameters import Kind, completion_body, is_greedy, problem
+from inference.backends.parameters import Kind, chat_body, completion_body, is_greedy, problem
 from inference.backends.server import Server, Vocabulary
 from inference.backends.token_table import TokenTable, hidden_bytes
 from inference.backends.told_thinking import ToldThinking
@@ -25,6 +26,7 @@ from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, Usage
 from inference.protocol.snapshot import WorkerRequest, WorkState
 
+_MOST_PROMPT_TOKENS = 1 << 31
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
@@ -63,6 +65,8 @@ class RemoteStream:
         self._num_prefilled = 0
         self._prefill_ms = 0
         self._num_cached: int | None = None
+        self._num_server_prompt: int | None = None
+        self._num_image: int | None = None
         self._finish_reason: FinishReason | None = None
         self._admitted_at: int | None = None
         self._prefill_us: int | None = None
@@ -104,7 +108,9 @@ class RemoteStream:
         """Deliver an end with an error; what was generated before it counts."""
         request_id, usage = self._job.request.request_id, self._usage()
         is_known = self._num_cached is not None
-        refused = StepOutput(request_id, [], usage, "error", message, None, None, self._admitted_at, is_known, code)
+        refused = StepOutput(
+            request_id, [], usage, "error", message, None, None, self._admitted_at, is_known, code=code
+        )
         self._job.outputs.put(refused)
 
     def _ended_before(self) -> FinishReason | None:
@@ -122,10 +128,10 @@ class RemoteStream:
             raise BackendError("prompt_too_long", message)
 
     async def _read(self, client: httpx.AsyncClient) -> None:
-        request, server = self._request, self._server
-        body = completion_body(server.kind, server.model, request, self._job.stop_ids, self._max_tokens)
+        server = self._server
+        url, body = self._asked()
         async with asyncio.timeout(self._patience.first_s) as limit:
-            async with client.stream("POST", server.completions_url, json=body) as response:
+            async with client.stream("POST", url, json=body) as response:
                 if response.status_code != 200:
                     raise await refusal(response, server.key)
                 self._admitted_at = self._job.clock.at()
@@ -137,6 +143,15 @@ class RemoteStream:
                     limit.reschedule(asyncio.get_running_loop().time() + patience_s)
         if self._finish_reason is None:
             raise BackendError("server_failed", "The model's server ended its answer without a reason. Send it again.")
+
+    def _asked(self) -> tuple[str, dict[str, Any]]:
+        """The address and the body: of a chat where the prompt has pictures, of token ids else."""
+        job, request, server, most = self._job, self._request, self._server, self._max_tokens
+        if not request.chat:
+            return server.completions_url, completion_body(server.kind, server.model, request, job.stop_ids, most)
+        is_bounded = server.window is None or request.params.max_tokens < server.window - self._num_prompt
+        limit = most if is_bounded else None
+        return server.chat_url, chat_body(server.kind, server.model, request, job.stop_ids, limit, job.pictures)
 
     @property
     def _max_tokens(self) -> int:
@@ -154,7 +169,7 @@ class RemoteStream:
 
     def _take(self, chunk: Chunk) -> None:
         events: list[AnyEvent] = []
-        if chunk.prompt_progress is not None:
+        if chunk.prompt_progress is not None and not self._request.chat:
             events += self._prefill(chunk.prompt_progress)
         found = list(choices(chunk, self._table.find))
         events += self._thought(chunk, found)
@@ -165,8 +180,10 @@ class RemoteStream:
                 events.append(self._sampled(choice.chosen.id, choice.chosen.logprob, top))
         if chunk.num_completion is not None and 0 < chunk.num_completion <= self._max_tokens:
             self._num_told = chunk.num_completion
+        if self._request.chat:
+            self._count_prompt(chunk)
         if chunk.num_cached is not None:
-            self._num_cached = min(max(chunk.num_cached, 0), self._num_prompt)
+            self._num_cached = min(max(chunk.num_cached, 0), self._num_server_prompt or self._num_prompt)
         if chunk.timings is not None:
             self._prefill_us = _microseconds(chunk.timings.prompt_ms)
             self._decode_us = _microseconds(chunk.timings.predicted_ms)
@@ -182,6 +199,13 @@ class RemoteStream:
         ids = self._thinking.ids_before(chunk, found[0].chosen.id if found else None)
         self._num_guessed += len(ids)
         return [self._sampled(token, None, []) for token in ids]
+
+    def _count_prompt(self, chunk: Chunk) -> None:
+        """Take over the server's counts, which no tokenizer here can make. One that cannot be true is left out."""
+        if chunk.num_prompt is not None and 0 < chunk.num_prompt <= _MOST_PROMPT_TOKENS:
+            self._num_server_prompt = chunk.num_prompt
+        if chunk.num_image is not None and 0 < chunk.num_image <= (self._num_server_prompt or 0):
+            self._num_image = chunk.num_image
 
     def _accept_reason(self, reason: str) -> None:
         if self._finish_reason is None and reason not in _REASONS:
@@ -261,8 +285,9 @@ class RemoteStream:
 
         Tokens of an earlier attempt are output, however often a server reads them.
         """
-        num_read = self._num_prompt if self._num_tokens else self._num_prefilled
-        num_input = min(num_read, self._num_prompt - self._num_resumed)
+        num_prompt = self._num_server_prompt or self._num_prompt
+        num_read = num_prompt if self._num_tokens else self._num_prefilled
+        num_input = min(num_read, num_prompt - self._num_resumed)
         num_cached = min(self._num_cached or 0, num_input)
         num_output = self._num_resumed + self._num_tokens
         return Usage(uncached_input=num_input - num_cached, cache_read=num_cached, output=num_output)
@@ -283,6 +308,8 @@ class RemoteStream:
             admitted_at=self._admitted_at,
             is_cache_known=self._num_cached is not None,
             num_output_told=self._num_output_told,
+            num_server_prompt_tokens=self._num_server_prompt,
+            num_image_tokens=self._num_image,
         )
         self._job.outputs.put(output)
 

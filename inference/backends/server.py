@@ -56,6 +56,10 @@ class Server:
         return f"{self.url}/v1/completions"
 
     @property
+    def chat_url(self) -> str:
+        return f"{self.url}/v1/chat/completions"
+
+    @property
     def client_options(self) -> dict[str, Any]:
         return _client_options(self.key)
 

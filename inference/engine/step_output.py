@@ -25,6 +25,10 @@ class StepOutput:
     """When the sequence was admitted, µs since acceptance; None: at the start of the first step."""
     is_cache_known: bool = True
     """True: `usage` tells cached prompt tokens from computed ones. False: it counts all as computed."""
+    num_server_prompt_tokens: int | None = None
+    """Of a prompt with pictures: its tokens as the server counts them; None: not known."""
+    num_image_tokens: int | None = None
+    """Those of them that the server counts for the pictures; None: not known."""
     code: FailureCode = "internal"
     """The reason of an error, for programs (see protocol.failures)."""
     num_output_told: int | None = None

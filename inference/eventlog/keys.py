@@ -68,6 +68,11 @@ def hinted_worker_key(principal: str, model: str, hint: str) -> str:
     return f"{PREFIX}hinted:{model}:{principal}:{digest}"
 
 
+def picture_key(sha256: str) -> str:
+    """Text: the bytes of a picture that a queued generation names. Expires with the generation's message."""
+    return f"{PREFIX}picture:{sha256}"
+
+
 def worker_key(name: str) -> str:
     """Hash: state, progress, message of one inference worker; expires without its heartbeat."""
     return f"{PREFIX}worker:{name}"

@@ -209,6 +209,22 @@ def _is_outside(value: float | None, low: float, high: float) -> bool:
     return value is not None and not low <= value <= high  # so is NaN
 
 
+class ChatPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a message: a text, or a picture."""
+
+    text: str = ""
+    image: str = ""
+    """SHA-256 of the picture's bytes, which lie ready under it. Empty: it is a text."""
+    media_type: str = ""
+
+
+class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A message of a prompt with pictures."""
+
+    role: str
+    parts: tuple[ChatPart, ...]
+
+
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One generation: everything the worker needs, so that no worker keeps a session."""
 
@@ -225,6 +241,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     model: str
     prompt_ids: tuple[int, ...]
     """The whole prompt, as token ids."""
+    chat: tuple[ChatMessage, ...] = ()
+    """The prompt as messages, where it has pictures: a server elsewhere makes its tokens. Empty: see `prompt_ids`."""
     kept_ids: tuple[int, ...] = ()
     """The answer so far, where it continues another one (see events.GenerationForked)."""
     kept_text: str = ""

@@ -22,6 +22,7 @@ from inference.backends.backend import AlreadyRunning
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.eventlog.keys import worker_queue
 from inference.eventlog.leases import Holding
+from inference.eventlog.pictures import PictureGone
 from inference.logs.request import name_request
 from inference.protocol.codec import decode_generation
 from inference.protocol.failures import Failure, GrammarError
@@ -125,6 +126,8 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int, claim: str) ->
         raise
     except GrammarError as error:
         failure = Failure("generation", error.code, f"The answer cannot keep to its form: {error}")
+    except PictureGone as error:
+        failure = Failure("generation", "unsupported", str(error))
     except Exception:
         logger.exception("generation of %s failed", request_id)
         failure = Failure("generation", "internal", "The inference worker failed; its log has the details.")

@@ -162,6 +162,8 @@ class EngineThread(threading.Thread):
         if self._jobs.get(job.request.request_id) is not job:  # refused while it waited in the inbox
             return
         try:
+            if job.request.chat:
+                raise ValueError("This worker's engine reads no pictures. Choose a model with vision.")
             self.engine.submit(job.request, job.stop_ids, job.clock, job.grammar, job.output_ids)
             if job.is_answer_asked:
                 self.engine.take(job.request.request_id, StepCommand(position=0, ends_thinking=True))

@@ -17,6 +17,7 @@ from inference.backends.backend import AlreadyRunning, Backend, Job
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
+from inference.eventlog.pictures import MemoryPictures, Pictures
 from inference.grammar.grammar import Grammars
 from inference.protocol.events import (
     AnyEvent,
@@ -68,6 +69,7 @@ class WorkerServices:
     grammars: Grammars
     guard: Guard
     log: EventLog
+    pictures: Pictures = field(default_factory=MemoryPictures)
     resuming: threading.Lock = field(default_factory=threading.Lock)
     """Held by one resumed answer at a time, until its log has a new token. So a sequence that ends each worker is
     resumed alone, and no other is blamed for it."""
@@ -89,7 +91,7 @@ class Generation:
         idle_s: float = _IDLE_S,
         claim: str = "",
     ) -> None:
-        """Raises GrammarError, LogLost, RedisError.
+        """Raises GrammarError, LogLost, PictureGone, RedisError.
 
         alive_check_s: interval between looks at the back end while it sends nothing.
         idle_s: in step mode, the longest wait for a choice.
@@ -108,7 +110,10 @@ class Generation:
         self._resumed = resumption_of(self._journal.read(), request.generation) if request.is_resumed else None
         output_ids = known_ids(self._resumed.tokens, services.tokenizer.encode) if self._resumed else ()
         is_asked = self._resumed is not None and self._resumed.is_answer_asked
-        self._job = Job(request, stop_ids, clock, services.grammars.compile(params), output_ids, is_asked)
+        names = [part.image for message in request.chat for part in message.parts if part.image]
+        pictures = services.pictures.get(names) if names else {}
+        grammar = services.grammars.compile(params)
+        self._job = Job(request, stop_ids, clock, grammar, output_ids, is_asked, pictures)
         self._guard = OutputGuard(
             services.guard if request.policy is None else services.guard.under(request.policy),
             clock,
@@ -382,6 +387,8 @@ class Generation:
             message=output.message,
             code=output.code if output.finish_reason == "error" else None,
             is_cache_known=output.is_cache_known,
+            num_server_prompt_tokens=output.num_server_prompt_tokens,
+            num_image_tokens=output.num_image_tokens,
         )
 
     def _num_output(self, output: StepOutput) -> int:

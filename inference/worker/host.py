@@ -20,6 +20,7 @@ from inference.eventlog.connections import connect
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import DRAINED_WORKERS, model_queue, worker_key, worker_queue
 from inference.eventlog.leases import RedisLeases
+from inference.eventlog.pictures import RedisPictures
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
 from inference.kernels.choice import find_kernels
@@ -173,7 +174,9 @@ class Host:
         tokenizer = Tokenizer(read_metadata(settings.model_path))
         guard = load_guard(settings.policy_path, keep=PackedCache(settings.weights_path).load_or_build)
         start = self._start_remote if settings.backend_url else self._start_engine
-        return WorkerServices(self.name, start(tokenizer, self.log), tokenizer, Grammars(tokenizer), guard, self.log)
+        pictures = RedisPictures(self._client)
+        backend = start(tokenizer, self.log)
+        return WorkerServices(self.name, backend, tokenizer, Grammars(tokenizer), guard, self.log, pictures)
 
     def _start_engine(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
         settings = self._settings

@@ -131,6 +131,7 @@ SITE: dict[str, set[str]] = {
     "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
     "webapp.bring": {"gateway"},
     "webapp.calls": {
+        "attachments",
         "context",
         "gateway",
         "keys",

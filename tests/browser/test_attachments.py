@@ -63,10 +63,10 @@ def test_a_pdf_is_attached_and_asked_about(page: Page) -> None:
     expect(page.get_by_test_id("passages").first).to_contain_text("pinned")
 
 
-def test_an_image_is_refused_in_words_and_can_be_removed(page: Page) -> None:
+def test_a_picture_is_refused_in_words_and_can_be_removed(page: Page) -> None:
     attach(page, "photo.png", b"\x89PNG\r\n\x1a\n\x00")
     chips = page.get_by_test_id("file-chips")
-    expect(chips.get_by_role("alert")).to_contain_text("This model reads no images")
+    expect(chips.get_by_role("alert")).to_contain_text("reads no pictures")
     page.get_by_role("button", name="Remove photo.png").click()
     expect(chips).to_have_count(0)
 

@@ -5,18 +5,28 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from webapp.attachments import models, tasks
 from webapp.attachments.extraction.kinds import kind_of
 from webapp.attachments.extraction.unreadable import Unreadable
-from webapp.attachments.store import MAX_FILE_BYTES, NoRoom, create, is_stale, of_user
+from webapp.attachments.pictures import is_picture, picture_of
+from webapp.attachments.store import (
+    MAX_FILE_BYTES,
+    NoRoom,
+    create,
+    create_picture,
+    is_stale,
+    of_user,
+    picture_bytes,
+    picture_row,
+)
 from webapp.gateway.body import Upload
 from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Query, Result
-from webapp.registry.offered import chosen
+from webapp.registry.offered import chosen, has_vision, no_vision
 from webapp.requests import services
 
 _MAX_PASSAGES = 60
@@ -50,6 +60,9 @@ class Attachment(Result):
     num_tokens: int | None
     """Tokens of the whole text; null: not known."""
     num_passages: int
+    width: int | None
+    """Of a picture, in pixels. Null: it is none."""
+    height: int | None
     is_flagged: bool
     """The safety policy flagged its text."""
     flagged_as: list[str]
@@ -96,6 +109,8 @@ def list_attachments(request: HttpRequest) -> AttachmentList:
 def create_attachment(request: HttpRequest, query: AttachmentQuery, file: Upload) -> Attachment:
     """Attach a file: text, Markdown, code, CSV, PDF, HTML or DOCX of 20 MiB at most. It is read after this call.
 
+    A model with vision takes PNG, JPEG, WebP and GIF of 5 MiB at most, which are ready at once.
+
     404 `unknown_model`; 409 `too_many`; 413 `too_large`; 415 `unreadable`; 429 `too_many_requests` while four files are
     being read.
     """
@@ -104,16 +119,43 @@ def create_attachment(request: HttpRequest, query: AttachmentQuery, file: Upload
         raise ApiError(413, "too_large", message, "file")
     data = file.read()
     try:
-        kind_of(file.name or "", data)
-        found = create(user_id(request), file.name or "", data, chosen(query.model))
+        found = _created(user_id(request), file.name or "", data, chosen(query.model))
     except Unreadable as refused:
         raise ApiError(415, "unreadable", str(refused), "file") from None
     except NoRoom as full:
         raise ApiError(_STATUS[full.code], full.code, str(full), retry_after_s=_RETRY_S[full.code]) from None
+    if found.image is not None:
+        return _shown(found)
     tasks.queue(found.pk)
     # The message with this file is compared with its passages in this process.
     services.background_pool().submit(services.minilm)
     return _shown(found)
+
+
+def _created(owner: int, name: str, data: bytes, model: str) -> models.Attachment:
+    """Raises NoRoom, Unreadable."""
+    if not is_picture(name, data):
+        kind_of(name, data)
+        return create(owner, name, data, model)
+    if not has_vision(model):
+        raise Unreadable(no_vision(model))
+    return create_picture(owner, name, picture_of(name, data), model)
+
+
+@answers(200)
+def show_picture(request: HttpRequest, digest: str) -> HttpResponse:
+    """The bytes of the user's own picture, by their SHA-256 as the prompt's segment names it."""
+    owner = user_id(request)
+    row, data = picture_row(owner, digest), picture_bytes(owner, digest)
+    if row is None or data is None:
+        raise not_found("picture")
+    response = HttpResponse(data, content_type=row.media_type)
+    response["Content-Disposition"] = f'attachment; filename="picture.{row.media_type.removeprefix("image/")}"'
+    # A browser that opens it by itself runs nothing of it.
+    response["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
 
 
 def show_attachment(request: HttpRequest, attachment_id: str) -> Attachment:
@@ -164,6 +206,8 @@ def _shown(row: models.Attachment) -> Attachment:
         model=row.model,
         num_tokens=row.num_tokens,
         num_passages=row.num_passages,
+        width=row.width,
+        height=row.height,
         is_flagged=row.is_flagged,
         flagged_as=row.flagged_as,
         conversation_id=row.conversation_id,

@@ -45,6 +45,8 @@ class NewModel(Body):
     """The remote server's key. No answer has it."""
     num_workers: int = 1
     """1 to 8."""
+    has_vision: bool = False
+    """A remote model's server takes pictures."""
 
 
 class ModelChange(Body):
@@ -59,6 +61,8 @@ class ModelChange(Body):
     """Another address does not get the key of the first."""
     key: str | None = None
     """Empty: the server gets none."""
+    has_vision: bool | None = None
+    """A remote model's server takes pictures."""
 
 
 class RegisteredModel(Result):
@@ -72,6 +76,8 @@ class RegisteredModel(Result):
     url: str
     """Address of the remote server; empty: there is none."""
     has_key: bool
+    has_vision: bool
+    """Its remote server takes pictures, as an operator says."""
     state: State
     """checking: its test generation is waited for. failed: that failed. enabled: it is offered. drained: it takes no
     new request, and its workers stay. retired: its workers are stopped."""
@@ -126,13 +132,13 @@ def create_model(request: HttpRequest, body: NewModel) -> RegisteredModel:
     operator = _check_operator(request)
     place = Place(body.kind, body.path, body.url, body.key)
     with _refusals("cannot_change"):
-        return _Figures().shown(change.register(body.id, place, body.num_workers, operator))
+        return _Figures().shown(change.register(body.id, place, body.num_workers, operator, body.has_vision))
 
 
 def change_model(request: HttpRequest, model: str, body: ModelChange) -> RegisteredModel:
     """Change a model. 403 `forbidden`; 409 `cannot_change` where its state does not allow it."""
     operator = _check_operator(request)
-    wanted = Change(body.state, body.is_default, body.num_workers, body.path, body.url, body.key)
+    wanted = Change(body.state, body.is_default, body.num_workers, body.path, body.url, body.key, body.has_vision)
     with _refusals("cannot_change"):
         return _after(model, lambda: change.change(model, wanted, _num_open(model), operator))
 
@@ -206,6 +212,7 @@ class _Figures:
             path=row.path,
             url=row.url,
             has_key=settings.ENVIRONMENT.has_backend_key if row.is_configured else bool(row.key),
+            has_vision=row.has_vision,
             state=row.state,  # type: ignore[arg-type]
             is_default=row.is_default,
             is_configured=row.is_configured,

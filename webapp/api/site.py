@@ -132,6 +132,8 @@ class Model(Result):
     """Empty: the model's own template decides."""
     num_params: int | None
     """Null: not known."""
+    has_vision: bool
+    """It reads pictures."""
     thinks: bool
     """The model may think before its answer, by its own chat template."""
     tokenizer_version: str | None
@@ -194,6 +196,7 @@ def _model(row: RegisteredModel, names: dict[str, str], ready: set[str]) -> Mode
         default_params=entry.default_params,
         default_system_prompt=entry.default_system_prompt,
         num_params=entry.num_params,
+        has_vision=row.has_vision,
         thinks=loaded is not None and loaded.tokenizer.thinking is not None,
         tokenizer_version=loaded.tokenizer.version if loaded else None,
     )

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from inference.protocol.events import Image
 from webapp.identifiers import new_attachment_id
 
 MAX_NAME_CHARS = 120
@@ -34,7 +35,12 @@ class Attachment(models.Model):
     """By its content; empty: not known yet."""
     num_bytes = models.PositiveBigIntegerField()
     sha256 = models.CharField(max_length=64)
-    """Of the file's bytes, which are not kept."""
+    """Of the file's bytes, which are not kept, but for a picture's."""
+    width = models.PositiveIntegerField(null=True)
+    height = models.PositiveIntegerField(null=True)
+    """In pixels. Null: it is no picture."""
+    is_of_call = models.BooleanField(default=False)
+    """A picture that a call of an API client brought. It is kept for a day after the last call with it."""
     text = models.TextField(blank=True)
     model = models.CharField(max_length=128)
     """The model whose tokens are counted."""
@@ -56,10 +62,26 @@ class Attachment(models.Model):
     """The last sign of its reading."""
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["user", "created_at"])]
+        indexes: ClassVar = [
+            models.Index(fields=["user", "created_at"]),
+            models.Index(fields=["user", "sha256"]),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def image(self) -> Image | None:
+        """Its reference, of a picture."""
+        if self.width is None or self.height is None:
+            return None
+        return Image(
+            sha256=self.sha256,
+            media_type=self.media_type,
+            num_bytes=self.num_bytes,
+            width=self.width,
+            height=self.height,
+        )
 
     @property
     def source(self) -> str:
@@ -68,7 +90,7 @@ class Attachment(models.Model):
 
 
 class Content(models.Model):
-    """The bytes of a file, until they are read."""
+    """The bytes of a file until they are read, and those of a picture as long as its row is there."""
 
     attachment = models.OneToOneField(Attachment, primary_key=True, on_delete=models.CASCADE, related_name="content")
     data = models.BinaryField()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
+from webapp.attachments.pictures import Picture
+from webapp.attachments.store import NoRoom, keep_called
 from webapp.context.tools import is_result
+from webapp.gateway.errors import ApiError
 from webapp.keys.keys import check_scope
 from webapp.keys.models import Feature
 from webapp.lifecycle.admission import Limits
@@ -35,6 +38,8 @@ class Call:
     """The client lets the oldest turns be dropped where the prompt does not fit."""
     cache_hint: str = ""
     """The client's own word for calls that begin alike."""
+    pictures: tuple[Picture, ...] = ()
+    """Those that the messages name."""
 
     @property
     def inputs(self) -> tuple[RequestInput, ...]:
@@ -50,6 +55,8 @@ class PlainCall:
     inputs: tuple[PlainInput, ...]
     params: tuple[SamplingParams, ...]
     """One for each input."""
+    pictures: tuple[Picture, ...] = ()
+    """None: it is text."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +84,18 @@ def begin(
     feature: that which an API key needs. save: saves rows that hang on the requests, in the transaction that saves
     these. undo: deletes them, in the one that takes the requests back.
 
-    Raises OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError, TooManyRecordings.
+    Raises ApiError, OutOfScope, KeyReused, NotBegun, NotOffered, Refused, QueueUnavailable, RedisError,
+    TooManyRecordings.
     """
     check_scope(arrival.api_key, feature, call.model)
+    if call.pictures:
+        arrival = replace(arrival, sent=None)  # no log has a picture's bytes
 
     limits: list[Limits] = []
 
     def rows(requests: Sequence[Request]) -> None:
         save(requests)
+        _keep(call.pictures, user_id, call.model)
         if arrival.recording is not None:
             record(arrival.recording, requests)
 
@@ -95,6 +106,15 @@ def begin(
 
     done = once(key, work, _found)
     return Begun(done.made, done.is_repeat, limits[-1] if limits else ())
+
+
+def _keep(pictures: Sequence[Picture], user_id: int, model: str) -> None:
+    """Raises ApiError."""
+    try:
+        if pictures:
+            keep_called(user_id, pictures, model)
+    except NoRoom as full:
+        raise ApiError(429, full.code, str(full), retry_after_s=60) from None
 
 
 def _found(ids: list[str]) -> list[Request] | None:

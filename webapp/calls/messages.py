@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.protocol.events import SegmentKind
+from inference.protocol.events import Image, SegmentKind
 from inference.protocol.request import MAX_MESSAGE_BYTES, KeptTTL
 from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.context.assemble import SourceMessage
@@ -33,6 +33,8 @@ class Said:
     """A line break is enough between it and the text before, also of another message: results of several calls."""
     breakpoint: KeptTTL | None = None
     """The client wants the prompt up to its end kept in the cache for this time."""
+    image: Image | None = None
+    """The picture that it is, in place of a text."""
 
 
 def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMessage, ...]:
@@ -48,9 +50,11 @@ def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMess
         _check(each)
         before = said[index - 1] if index else None
         is_continued = bool(found) and found[-1].role == each.role
-        text = _separator(before, each) + each.text if is_continued else each.text
+        has_separator = is_continued and each.image is None
+        text = _separator(before, each) + each.text if has_separator else each.text
         kind = _kind(each, is_new=index >= new)
-        found.append(SourceMessage(each.role, text, f"api:{each.place}", kind, is_continued, each.breakpoint))
+        source = f"api:{each.place}"
+        found.append(SourceMessage(each.role, text, source, kind, is_continued, each.breakpoint, each.image))
     if tools and num_system == len(said):
         _add_tools(found, tools)
     return tuple(found)
@@ -72,6 +76,8 @@ def _new_message(said: Sequence[Said]) -> int:
 
 
 def _kind(said: Said, is_new: bool) -> SegmentKind:
+    if said.image is not None:
+        return "image"
     if said.role == "system":
         return "system"
     if said.is_result:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from inference.protocol.events import Image
 from webapp.attachments.models import Attachment, Carried
+from webapp.attachments.pictures import MAX_IN_PROMPT, MAX_PROMPT_BYTES, TOO_MANY
 from webapp.attachments.selection import NO_PINS, Pins, Selection, select
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
+from webapp.registry.offered import has_vision, no_vision
 from webapp.requests import services
 from webapp.requests.input import Messages
 
@@ -33,6 +36,8 @@ NOTHING = Wanted()
 
 def check(files: Sequence[Attachment], conversation: Conversation) -> None:
     """Raises CannotAttach."""
+    if any(each.image for each in files) and not has_vision(conversation.model):
+        raise CannotAttach(no_vision(conversation.model))
     if len(files) > MAX_FILES:
         raise CannotAttach(f"A message carries at most {MAX_FILES} files; this one has {len(files)}.")
     for each in files:
@@ -58,11 +63,41 @@ def selected_for(conversation: Conversation, path: Sequence[Message], wanted: Wa
     check(wanted.files, conversation)
     saved = [each.pk for each in path if each.role == Message.Role.USER and not each._state.adding]
     carried = Attachment.objects.filter(carried__message__in=saved).order_by("carried__pk") if saved else ()
-    files = list({each.pk: each for each in (*carried, *wanted.files)}.values())
+    files = list({each.pk: each for each in (*carried, *wanted.files) if each.image is None}.values())
     if not files:
         return Selection()
     model = services.prompt_services(conversation.model)
     return select(files, path[-1].user_text, model.tokenizer, model.window, wanted.pins)
+
+
+def with_pictures(messages: Messages, path: Sequence[Message], wanted: Wanted) -> Messages:
+    """The messages, each behind the pictures that it carries. Raises CannotAttach."""
+    saved = [each.pk for each in path if each.role == Message.Role.USER and not each._state.adding]
+    rows = Carried.objects.filter(message__in=saved, attachment__width__isnull=False)
+    carried: dict[str, list[Attachment]] = {}
+    for row in rows.select_related("attachment", "message"):
+        carried.setdefault(row.message.source, []).append(row.attachment)
+    if new := [each for each in wanted.files if each.image is not None]:
+        carried[path[-1].source] = new
+    found = tuple(part for each in messages for part in _behind(carried.get(each.source, ()), each))
+    _check_pictures([each.image for each in found if each.image is not None])
+    return found
+
+
+def _behind(pictures: Sequence[Attachment], message: SourceMessage) -> list[SourceMessage]:
+    """A message of the user behind its pictures: together they are one message."""
+    if not pictures or message.role != "user":
+        return [message]
+    first, *others = (
+        SourceMessage("user", "", each.source, "image", is_continued=True, image=each.image) for each in pictures
+    )
+    return [replace(first, is_continued=message.is_continued), *others, replace(message, is_continued=True)]
+
+
+def _check_pictures(images: Sequence[Image]) -> None:
+    """Raises CannotAttach."""
+    if len(images) > MAX_IN_PROMPT or sum(each.num_bytes for each in images) > MAX_PROMPT_BYTES:
+        raise CannotAttach(TOO_MANY)
 
 
 def with_files(messages: Messages, files: Sequence[SourceMessage]) -> Messages:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import MemoryRecalled, RequestAccepted, SegmentKind
 from inference.protocol.request import KeptTTL, SamplingParams
-from webapp.chat.attaching import NOTHING, Wanted, attach, selected_for, with_files
+from webapp.chat.attaching import NOTHING, Wanted, attach, selected_for, with_files, with_pictures
 from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.models import Conversation, Message, Summary, WindowPolicy
 from webapp.chat.summaries import FEATURE, after, covered_by, part_of, summary_of
@@ -189,8 +189,9 @@ def input_for(
     summary, recalled = summary_of(conversation, path), _recalled_for(conversation, question)
     files = selected_for(conversation, without_blocked(path), wanted)
     flags = ((MEMORY, recalled), (FEATURE, summary))
+    messages = kept(with_files(messages_of(conversation, path, recalled, summary), files.messages))
     return MessagesInput(
-        kept(with_files(messages_of(conversation, path, recalled, summary), files.messages)),
+        with_pictures(messages, path, wanted),
         is_stepped,
         features=(*_flags(conversation), *(flag for flag, part in flags if part)),
         recalled=recalled,

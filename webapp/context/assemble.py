@@ -258,6 +258,7 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
                 source=message.source if message else "template",
                 text=segment.text,
                 breakpoint=message.breakpoint if message else None,
+                image=message.image if message else None,
             )
         )
     return segments

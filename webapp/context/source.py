@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.protocol.events import SegmentKind
+from inference.protocol.events import Image, SegmentKind
 from inference.protocol.request import KeptTTL
 
 ORDER: tuple[SegmentKind, ...] = ("system", "tools", "memory", "summary", "attachment", "history", "user")
@@ -28,3 +28,5 @@ class SourceMessage:
     """True: it is the next part of the message before."""
     breakpoint: KeptTTL | None = None
     """The client wants the prompt up to its end kept in the cache for this time."""
+    image: Image | None = None
+    """The picture that it is; None: it is a text. A picture's content is empty."""

@@ -29,8 +29,13 @@ def without(messages: Sequence[SourceMessage], left_out: Sequence[SourceMessage]
         if id(each) in gone:
             continue
         is_joined = bool(kept) and not each.is_continued and kept[-1].kind in PINNED and kept[-1].role == each.role
-        kept.append(replace(each, content="\n\n" + each.content, is_continued=True) if is_joined else each)
+        kept.append(replace(each, content=_apart(each), is_continued=True) if is_joined else each)
     return kept
+
+
+def _apart(message: SourceMessage) -> str:
+    """The content as the next part of a message. A picture needs no line between."""
+    return "\n\n" + message.content if message.image is None else ""
 
 
 def _begins_turn(message: SourceMessage, before: SourceMessage | None) -> bool:

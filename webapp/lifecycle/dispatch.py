@@ -15,6 +15,8 @@ from inference.eventlog.keys import model_queue, worker_queue
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import AnyEvent, GenerationQueued
 from inference.protocol.generations import last_number
+from inference.protocol.request import GenerationRequest
+from webapp.attachments.store import picture_bytes
 from webapp.celery import app
 from webapp.lifecycle.generation_request import generation_request, tokenizer_version
 from webapp.lifecycle.placement import is_served, place
@@ -59,11 +61,23 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark)
     entry = services.event_log().append(request.pk, new, request.attempt, logged, is_next=True)
     payload = encode_generation(msgspec.structs.replace(generation, log_seq=entry.last_seq))
     services.leases().grant(request.pk, request.attempt, _TAKEN_S if worker else _QUEUED_S, worker)
+    _lay_ready(request, generation)
     add_generate_queue(queue)
     # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
     app.send_task(
         "inference.generate", args=[payload], queue=queue, expires=GENERATION_EXPIRY_S, argsrepr="", kwargsrepr=""
     )
+
+
+def _lay_ready(request: Request, generation: GenerationRequest) -> None:
+    """Lay the user's own pictures ready for the worker, as its message only names them. Raises RedisError.
+
+    One that is not kept any more is missing there, and the worker says so.
+    """
+    names = {part.image for message in generation.chat for part in message.parts if part.image}
+    found = {name: data for name in names if (data := picture_bytes(request.user_id, name)) is not None}
+    if found:
+        services.pictures().put(found, GENERATION_EXPIRY_S)
 
 
 def queue_calls(request: Request) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import msgspec
 
@@ -14,10 +15,11 @@ from inference.protocol.events import (
     GenerationResumed,
     GenerationStarted,
     PromptTokenized,
+    Segment,
     first,
 )
 from inference.protocol.generations import last_number, latest
-from inference.protocol.request import CacheMark, GenerationRequest, SamplingParams
+from inference.protocol.request import CacheMark, ChatMessage, ChatPart, GenerationRequest, SamplingParams
 from webapp.lifecycle.packing import most_output
 from webapp.requests import services
 from webapp.requests.input import is_stepped
@@ -45,6 +47,7 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         policy=services.policy_of_user(request.user_id),
         model=request.model,
         prompt_ids=prompt.ids,
+        chat=chat_of(context.segments),
         kept_ids=forked.ids if forked else (),
         kept_text=forked.text if forked else "",
         kept_thinking=forked.thinking if forked else "",
@@ -61,6 +64,24 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         ),
         is_resumed=any(isinstance(event, _BEGUN) for event in events),
     )
+
+
+def chat_of(segments: Sequence[Segment]) -> tuple[ChatMessage, ...]:
+    """Return a prompt with pictures as messages; empty: it has none. The template's own tokens divide them."""
+    if all(segment.image is None for segment in segments):
+        return ()
+    messages = [list(group) for is_own, group in groupby(segments, _is_templates) if not is_own]
+    return tuple(ChatMessage(role=each[0].role, parts=tuple(map(_part, each))) for each in messages)
+
+
+def _is_templates(segment: Segment) -> bool:
+    return segment.kind == "template"
+
+
+def _part(segment: Segment) -> ChatPart:
+    if segment.image is None:
+        return ChatPart(text=segment.text)
+    return ChatPart(image=segment.image.sha256, media_type=segment.image.media_type)
 
 
 def _params(request: Request, events: Sequence[AnyEvent]) -> SamplingParams:

@@ -20,6 +20,7 @@ from webapp.context import documents
 from webapp.context.assemble import Assembled, SourceMessage
 from webapp.lifecycle.packing import pack, packing_events, served
 from webapp.lifecycle.recalling import Recalled, check_memories
+from webapp.registry.offered import has_vision, no_vision
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import Messages, MessagesInput, PlainInput, SavedInput, on_full
@@ -76,6 +77,8 @@ class Preparation:
         if check.is_stopping(self._may_rewrite):
             return Prepared([checked], Failure("safety", "blocked", check.replacement))
         files, refusal = self._check_files(guard)
+        if refusal is None and self._has_pictures and not has_vision(self._request.model):
+            refusal = Failure("context", "unsupported", no_vision(self._request.model))
         if refusal is not None:
             return Prepared([checked, *files], refusal)
         try:
@@ -91,7 +94,7 @@ class Preparation:
         if self._selected is not None:
             events.append(msgspec.structs.replace(self._selected, at=self._clock.at()))
         for message in self._messages:
-            if not message.source.startswith(ATTACHMENT):
+            if message.image is not None or not message.source.startswith(ATTACHMENT):
                 continue
             text = documents.told(message.content)
             check = guard.check(text, "tool_result", self._request.principal)
@@ -100,6 +103,10 @@ class Preparation:
             if check.is_stopping(self._may_rewrite):
                 return events, Failure("safety", "blocked", check.replacement)
         return events, None
+
+    @property
+    def _has_pictures(self) -> bool:
+        return any(message.image is not None for message in self._messages)
 
     def _words(self, packing: Future[Packed]) -> str:
         """The user's words that no earlier request checked, and the system prompt, which may have changed since."""

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from webapp.registry.models import RegisteredModel
-from webapp.registry.places import BadField, Place, check_all, check_id, check_num_workers
+from webapp.registry.places import BadField, Place, check_all, check_id, check_num_workers, check_vision
 
 State = RegisteredModel.State
 
@@ -35,6 +35,7 @@ class Change:
     path: str | None = None
     url: str | None = None
     key: str | None = None
+    has_vision: bool | None = None
 
     def place_of(self, row: RegisteredModel) -> Place:
         """Where the model is after the change. Another address does not get the key of the first."""
@@ -47,11 +48,16 @@ def place_of(row: RegisteredModel) -> Place:
     return Place(row.kind, row.path, row.url, row.key)
 
 
-def register(model: str, place: Place, num_workers: int, checker_id: int) -> RegisteredModel:
+def register(model: str, place: Place, num_workers: int, checker_id: int, has_vision: bool = False) -> RegisteredModel:
     """Add a model and ask for its check. Raises BadFields, ModelExists."""
-    check_all(lambda: check_id(model), place.check, lambda: check_num_workers(num_workers))
+    check_all(
+        lambda: check_id(model),
+        place.check,
+        lambda: check_num_workers(num_workers),
+        lambda: check_vision(place.kind, has_vision),
+    )
     row = RegisteredModel(pk=model, kind=place.kind, path=place.path, url=place.url, key=place.key)
-    row.num_workers = num_workers
+    row.num_workers, row.has_vision = num_workers, has_vision
     _begin_check(row, checker_id)
     try:
         with transaction.atomic():
@@ -77,6 +83,9 @@ def change(model: str, wanted: Change, num_open: int, operator_id: int) -> Regis
             _move(row, place, operator_id)
         if wanted.num_workers is not None:
             _set_num_workers(row, wanted.num_workers)
+        if wanted.has_vision is not None:
+            check_vision(row.kind, wanted.has_vision)
+            row.has_vision = wanted.has_vision
         if wanted.state is not None:
             _set_state(row, wanted.state, num_open, operator_id)
         if wanted.is_default is not None:

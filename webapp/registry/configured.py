@@ -47,5 +47,6 @@ def _fill(row: RegisteredModel, environment: Environment) -> None:
     row.path, row.key = str(path), ""  # its workers read the key from the environment
     row.url = "" if url_problem(url) else url
     row.kind = Kind.REMOTE if url else Kind.SAFETENSORS if path.is_dir() else Kind.GGUF
+    row.has_vision = row.has_vision and row.kind == Kind.REMOTE
     row.is_configured, row.num_workers, row.message = True, environment.num_workers, ""
     row.state = State.DRAINED if row.state == State.DRAINED else State.ENABLED

@@ -49,6 +49,8 @@ class RegisteredModel(models.Model):
     """Address of the remote server."""
     key = models.CharField(max_length=500, blank=True)
     """The remote server's key. Only the model's own workers get it."""
+    has_vision = models.BooleanField(default=False)
+    """Its remote server takes pictures, as an operator says. No other kind of model does."""
     state = models.CharField(max_length=16, choices=State.choices)
     is_default = models.BooleanField(default=False)
     """New conversations begin with it. It is enabled."""

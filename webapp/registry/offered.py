@@ -57,6 +57,17 @@ def check_offered(model: str) -> None:
         raise NotOffered(model)
 
 
+def has_vision(model: str) -> bool:
+    """Return whether the model reads pictures."""
+    return "\x00" not in model and RegisteredModel.objects.filter(pk=model, has_vision=True).exists()
+
+
+def no_vision(model: str) -> str:
+    """The refusal of a picture, in words."""
+    name = model_names().get(model, model)[:100]
+    return f"{name} reads no pictures. Choose a model with vision, or leave the picture out."
+
+
 def chosen(model: str | None) -> str:
     """The model of a new conversation; None: the default. Raises UnknownModel."""
     if model is None:

@@ -77,6 +77,12 @@ def check_num_workers(given: int) -> None:
         raise BadField("num_workers", f"num_workers must be 1 to {MAX_WORKERS}.")
 
 
+def check_vision(kind: str, has_vision: bool) -> None:
+    """Raises BadField."""
+    if has_vision and kind != Kind.REMOTE:
+        raise BadField("has_vision", "Only a remote model can have vision: the engine here reads no pictures.")
+
+
 def url_problem(url: str) -> str | None:
     """What is wrong with a server's address; None: nothing. The address is not quoted: a key may be in it."""
     try:

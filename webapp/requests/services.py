@@ -12,6 +12,7 @@ from django.conf import settings
 from inference.eventlog.connections import connect
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.leases import Leases, RedisLeases
+from inference.eventlog.pictures import Pictures, RedisPictures
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.safety_policy import Policy
 from inference.safety import Guard, load_guard
@@ -58,6 +59,12 @@ def event_log() -> EventLog:
 @cache
 def leases() -> Leases:
     return RedisLeases(connect(settings.ENVIRONMENT.redis_url))
+
+
+@cache
+def pictures() -> Pictures:
+    """The pictures that lie ready for inference workers."""
+    return RedisPictures(connect(settings.ENVIRONMENT.redis_url))
 
 
 @cache

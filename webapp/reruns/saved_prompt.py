@@ -66,7 +66,14 @@ class SavedPrompt:
         """The messages of the prompt's segments, in order. The template writes nothing between parts of one message."""
         before = (None, *self.context.segments)
         return [
-            SourceMessage(segment.role, segment.text, segment.source, segment.kind, _is_continued(last, segment))
+            SourceMessage(
+                segment.role,
+                segment.text,
+                segment.source,
+                segment.kind,
+                _is_continued(last, segment),
+                image=segment.image,
+            )
             for last, segment in zip(before, self.context.segments, strict=False)
             if segment.kind != "template"
         ]
@@ -82,6 +89,9 @@ class SavedPrompt:
         Raises CannotRerun where that is more than can be checked.
         """
         messages = [] if is_imported else self.messages()
+        if not messages and any(segment.image is not None for segment in self.context.segments):
+            message = "The trace comes from elsewhere, without its pictures. Attach them in a chat, and ask there."
+            raise CannotRerun("no_prompt", message)
         return SavedInput(
             messages=tuple(messages) or (self._whole(),),
             context=self.context,

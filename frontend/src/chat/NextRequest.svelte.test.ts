@@ -11,8 +11,17 @@ const PREVIEW: Preview = {
   num_prompt_tokens: 40,
   num_output_tokens: 300,
   segments: [
-    { kind: "system", role: "system", start: 0, end: 30, source: "", text: "", breakpoint: null },
-    { kind: "user", role: "user", start: 30, end: 40, source: "", text: "", breakpoint: null },
+    {
+      kind: "system",
+      role: "system",
+      start: 0,
+      end: 30,
+      source: "",
+      text: "",
+      breakpoint: null,
+      image: null,
+    },
+    { kind: "user", role: "user", start: 30, end: 40, source: "", text: "", breakpoint: null, image: null },
   ],
   tools: [],
   dropped: [],
@@ -102,6 +111,7 @@ it("shows the tokens of each tool below those of all tools", async () => {
     source: "",
     text: "",
     breakpoint: null,
+    image: null,
   };
   const segments = [declared, PREVIEW.segments[1]!] as Preview["segments"];
   answer[0]!.resolve({ ...PREVIEW, segments, tools: [{ name: "calculator", num_tokens: 12 }] });

@@ -15,7 +15,7 @@ const previews: fc.Arbitrary<Preview> = fc
     const segments = pieces.map(([kind, size]) => {
       const start = reached;
       reached += size;
-      return { kind, role: "", start, end: reached, source: "", text: "", breakpoint: null };
+      return { kind, role: "", start, end: reached, source: "", text: "", breakpoint: null, image: null };
     });
     return {
       window: 8192,

@@ -27,6 +27,7 @@ const LABELS: Record<string, string> = {
   summary: "Summary",
   history: "Earlier messages",
   attachment: "Attachments",
+  image: "Pictures",
   result: "Results of tools",
   user: "Your message",
   template: "Chat template",
@@ -69,6 +70,12 @@ export function slicesOf({ segments, num_cached_tokens, num_prompt_tokens }: Pre
   });
 }
 
+/** Tokens of pictures stand in no figure before the answer. */
+function pictureWords({ segments }: Preview): string {
+  const num = segments.filter(({ kind }) => kind === "image").length;
+  return num ? ` Without ${counted(num, "picture")}, whose tokens only the server knows.` : "";
+}
+
 export function roomWords(preview: Preview): string {
   const { num_prompt_tokens, window, reserved_output, dropped, summarised } = preview;
   const gone = dropped.reduce((sum, { num_tokens }) => sum + num_tokens, 0);
@@ -79,7 +86,7 @@ export function roomWords(preview: Preview): string {
   const replaced = summarised.length
     ? ` A summary stands for ${counted(summarised.length, "old message")} with ${counted(short, "token")}.`
     : "";
-  return `${count(num_prompt_tokens)} of ${counted(window, "token")}; ${count(reserved_output)} are kept for the answer.${replaced}${left}`;
+  return `${count(num_prompt_tokens)} of ${counted(window, "token")}; ${count(reserved_output)} are kept for the answer.${pictureWords(preview)}${replaced}${left}`;
 }
 
 export function cacheWords({ num_cached_tokens: cached, num_prompt_tokens: total }: Preview): string {
@@ -90,12 +97,13 @@ export function cacheWords({ num_cached_tokens: cached, num_prompt_tokens: total
 }
 
 /** numAnswers: each answer has a prompt and an answer to pay for. */
-export function priceWords({ price, num_output_tokens: most }: Preview, numAnswers: number): string {
+export function priceWords(preview: Preview, numAnswers: number): string {
+  const { price, num_output_tokens: most } = preview;
   if (!price) return "Unpriced: this model has no prices today.";
   const { prompt_nano, most_answer_nano, currency } = price;
   const total = money((prompt_nano + most_answer_nano) * numAnswers, currency);
   const each = numAnswers > 1 ? `, ${numAnswers} answers together` : "";
-  return `${money(prompt_nano, currency)} for the prompt; at most ${total} with ${counted(most, "token")} of answer${each}.`;
+  return `${money(prompt_nano, currency)} for the prompt; at most ${total} with ${counted(most, "token")} of answer${each}.${pictureWords(preview)}`;
 }
 
 export function waitWords({ wait: { first_text_us, num_recent, num_queued } }: Preview): string {

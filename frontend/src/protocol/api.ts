@@ -190,6 +190,9 @@ export interface Attachment {
   /** Tokens of the whole text; null: not known. */
   num_tokens: number | null;
   num_passages: number;
+  /** Of a picture, in pixels. Null: it is none. */
+  width: number | null;
+  height: number | null;
   /** The safety policy flagged its text. */
   is_flagged: boolean;
   /** The categories for which it did; empty for an older file. */
@@ -1559,6 +1562,8 @@ export interface Model {
   default_system_prompt: string;
   /** Null: not known. */
   num_params: number | null;
+  /** It reads pictures. */
+  has_vision: boolean;
   /** The model may think before its answer, by its own chat template. */
   thinks: boolean;
   /** Models with the same one read the same token ids. Null: the model's files cannot be read. */
@@ -1576,6 +1581,8 @@ export interface ModelChange {
   url?: string | null;
   /** Empty: the server gets none. */
   key?: string | null;
+  /** A remote model's server takes pictures. */
+  has_vision?: boolean | null;
 }
 
 /** A model's name for users. */
@@ -1732,6 +1739,8 @@ export interface NewModel {
   key?: string;
   /** 1 to 8. */
   num_workers?: number;
+  /** A remote model's server takes pictures. */
+  has_vision?: boolean;
 }
 
 /** A preset to save. */
@@ -2303,7 +2312,7 @@ export interface PromptDifference {
 
 /** The part of a prompt in which a token stands. */
 export interface PromptPlace {
-  kind: "attachment" | "history" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
+  kind: "attachment" | "history" | "image" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
   role: string;
   source: string;
   /** The token's place in the prompt, counted from 0. */
@@ -2461,6 +2470,8 @@ export interface RegisteredModel {
   /** Address of the remote server; empty: there is none. */
   url: string;
   has_key: boolean;
+  /** Its remote server takes pictures, as an operator says. */
+  has_vision: boolean;
   /** checking: its test generation is waited for. failed: that failed. enabled: it is offered. drained: it takes no new request, and its workers stay. retired: its workers are stopped. */
   state: "checking" | "drained" | "enabled" | "failed" | "retired";
   is_default: boolean;
@@ -2823,7 +2834,7 @@ export interface SavedView {
 
 /** A segment of a prompt, and its length. */
 export interface SegmentSize {
-  kind: "attachment" | "history" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
+  kind: "attachment" | "history" | "image" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
   num_tokens: number;
 }
 

@@ -195,6 +195,20 @@ export interface Candidate {
   probability: number;
 }
 
+/** A message of a prompt with pictures. */
+export interface ChatMessage {
+  role: string;
+  parts: ChatPart[];
+}
+
+/** A part of a message: a text, or a picture. */
+export interface ChatPart {
+  text: string;
+  /** SHA-256 of the picture's bytes, which lie ready under it. Empty: it is a text. */
+  image: string;
+  media_type: string;
+}
+
 /** A passage that the prompt contains. */
 export interface ChosenPassage {
   /** Its place in the file, from 1. */
@@ -313,7 +327,7 @@ export interface DraftVerified {
 
 /** A text that the prompt leaves out. */
 export interface Dropped {
-  kind: "attachment" | "history" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
+  kind: "attachment" | "history" | "image" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
   source: string;
   num_tokens: number;
   reason: string;
@@ -412,6 +426,10 @@ export interface GenerationFinished {
   code: "blocked" | "budget_used_up" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "messages_refused" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost" | null;
   /** False: a server elsewhere does not report its cached tokens, so all input counts as uncached. */
   is_cache_known: boolean;
+  /** Of a prompt with pictures: its tokens as the server elsewhere counts them. None: not reported. */
+  num_server_prompt_tokens: number | null;
+  /** Those of them that the server counts for the pictures. None: not reported. */
+  num_image_tokens: number | null;
 }
 
 /** The answer begins with tokens taken over from another answer to the same prompt; none of them was sampled here. The engine reads them like the prompt. They are billed as input. Positions of sampled tokens continue after them. */
@@ -495,6 +513,8 @@ export interface GenerationRequest {
   model: string;
   /** The whole prompt, as token ids. */
   prompt_ids: number[];
+  /** The prompt as messages, where it has pictures: a server elsewhere makes its tokens. Empty: see `prompt_ids`. */
+  chat: ChatMessage[];
   /** The answer so far, where it continues another one (see events.GenerationForked). */
   kept_ids: number[];
   /** The text of it that is shown already. */
@@ -603,6 +623,17 @@ export interface GuessStep {
 export interface Guesses {
   type: "guess";
   steps: GuessStep[];
+}
+
+/** A picture of the prompt, by reference. No event and no trace has its bytes. */
+export interface Image {
+  /** Of the bytes that the model's server gets. */
+  sha256: string;
+  media_type: string;
+  num_bytes: number;
+  /** In pixels, as its header says. */
+  width: number;
+  height: number;
 }
 
 /** A call that another answer made, with its result. It is not made again. */
@@ -1144,7 +1175,7 @@ export interface SamplingParams {
 
 /** A stretch of the prompt with one origin. */
 export interface Segment {
-  kind: "attachment" | "history" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
+  kind: "attachment" | "history" | "image" | "memory" | "result" | "summary" | "system" | "template" | "tools" | "user";
   /** The chat role it is rendered under; empty for the template's own tokens. */
   role: string;
   /** First token, as an index into the prompt. */
@@ -1157,6 +1188,8 @@ export interface Segment {
   text: string;
   /** The client wants the prompt up to this segment's end kept in the cache for this time. None: no breakpoint. */
   breakpoint: "1h" | "5m" | null;
+  /** The picture that stands here. It has no token of this tokenizer, and the text is empty. None: it is a text. */
+  image: Image | null;
 }
 
 /** A segment whose text differs from that in the request before. */
@@ -1637,7 +1670,7 @@ export const DEFAULTS: Record<string, Record<string, unknown> | undefined> = {
   "generation.resumed": {"generation": 0, "worker": null},
   "generation.forked": {"generation": 0, "thinking": "", "from_generation": null, "rounds": []},
   "generation.preempted": {"generation": 0},
-  "generation.finished": {"generation": 0, "message": "", "code": null, "is_cache_known": true},
+  "generation.finished": {"generation": 0, "message": "", "code": null, "is_cache_known": true, "num_server_prompt_tokens": null, "num_image_tokens": null},
   "cache.looked_up": {"generation": 0, "saved_us": null, "num_timed_tokens": null, "marks": [], "num_owners": null, "was_empty": null, "absence": null},
   "cache.stored": {"generation": 0, "ttl": "none", "indices": null},
   "cache.evicted": {"generation": 0},

@@ -157,6 +157,8 @@ export function ended(finish_reason: GenerationFinished["finish_reason"]): AnyEv
       message: "",
       code: null,
       is_cache_known: true,
+      num_server_prompt_tokens: null,
+      num_image_tokens: null,
     },
     { type: "request.finished", at: 340_000, finish_reason, usage: USAGE },
   ];

@@ -99,3 +99,7 @@ export function bytes(value: number): string {
   if (value < 1 << 20) return `${(value / 1024).toFixed(value < 10240 ? 1 : 0)}\u00a0KiB`;
   return `${(value / (1 << 20)).toFixed(1)}\u00a0MiB`;
 }
+
+/** The size of a picture. */
+export const pixels = ({ width, height }: { width: number | null; height: number | null }): string =>
+  `${count(width ?? 0)} × ${count(height ?? 0)} pixels`;

@@ -8,7 +8,23 @@ from inference.protocol.events.base import Event, GenerationEvent, Value
 from inference.protocol.events.shown import Shown
 from inference.protocol.request import KeptTTL
 
-SegmentKind = Literal["system", "tools", "memory", "summary", "history", "attachment", "user", "result", "template"]
+SegmentKind = Literal[
+    "system", "tools", "memory", "summary", "history", "attachment", "image", "user", "result", "template"
+]
+
+
+class Image(Value, frozen=True, kw_only=True):
+    """A picture of the prompt, by reference. No event and no trace has its bytes."""
+
+    sha256: str
+    """Of the bytes that the model's server gets."""
+    media_type: str
+    num_bytes: int
+    width: int
+    """In pixels, as its header says."""
+    height: int
+
+    unredacted: ClassVar = "media_type num_bytes width height"
 
 
 class Segment(Value, frozen=True, kw_only=True):
@@ -27,8 +43,10 @@ class Segment(Value, frozen=True, kw_only=True):
     """The text of this segment, exactly as the model received it."""
     breakpoint: KeptTTL | None = None
     """The client wants the prompt up to this segment's end kept in the cache for this time. None: no breakpoint."""
+    image: Image | None = None
+    """The picture that stands here. It has no token of this tokenizer, and the text is empty. None: it is a text."""
 
-    unredacted: ClassVar = "kind role start end breakpoint"
+    unredacted: ClassVar = "kind role start end breakpoint image"
 
 
 class Dropped(Value, frozen=True, kw_only=True):

@@ -187,8 +187,14 @@ class GenerationFinished(GenerationEvent, frozen=True, kw_only=True, tag="genera
     """With `error`: the cause, for programs. None: not recorded."""
     is_cache_known: bool = True
     """False: a server elsewhere does not report its cached tokens, so all input counts as uncached."""
+    num_server_prompt_tokens: int | None = None
+    """Of a prompt with pictures: its tokens as the server elsewhere counts them. None: not reported."""
+    num_image_tokens: int | None = None
+    """Those of them that the server counts for the pictures. None: not reported."""
 
-    unredacted: ClassVar = "finish_reason usage prefill_us decode_us code is_cache_known"
+    unredacted: ClassVar = (
+        "finish_reason usage prefill_us decode_us code is_cache_known num_server_prompt_tokens num_image_tokens"
+    )
     shown: ClassVar = Shown(
         is_mark=True,
         label="generation finished: {finish_reason}",

@@ -270,3 +270,11 @@ def test_the_figures_are_those_of_each_model(olive: Client, redis_client: redis.
     names = ("num_ready_workers", "num_open_requests", "num_conversations")
     assert [rows["second"][name] for name in names] == [1, 1, 0]
     assert [rows[CONFIGURED][name] for name in names] == [0, 0, 1]
+
+
+def test_a_remote_model_alone_may_have_vision(olive: Client) -> None:
+    assert post(olive, 400, has_vision=True)["field"] == "has_vision"
+    assert not post(olive, **REMOTE)["has_vision"]
+    changed = patch(olive, "second", has_vision=True)
+    assert changed["has_vision"] and changed["state"] == "checking"
+    assert patch(olive, CONFIGURED, 400, has_vision=True)["field"] == "has_vision"

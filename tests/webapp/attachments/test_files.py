@@ -114,7 +114,7 @@ def test_a_file_is_read_and_said_to_be(alice: Client, queued: list[str]) -> None
 @pytest.mark.parametrize(
     ("name", "data", "status", "words"),
     [
-        ("a.png", b"\x89PNG\r\n\x1a\n\x00", 415, "reads no images"),
+        ("a.png", b"\x89PNG\r\n\x1a\n\x00", 415, "reads no pictures"),
         ("a.txt", b"", 415, "empty"),
         ("a.pdf", b"no PDF", 415, "something else"),
         ("a.txt", b"x" * ((20 << 20) + 1), 413, "more than 20 MiB"),

@@ -34,7 +34,7 @@ def call_of(body: MessageBody) -> Call:
         params = settings_of(body.model, given, may_be_empty=True)
     except ApiError as error:
         raise _renamed(error) from None
-    return Call(body.model, kept(prompt.messages, prompt.breakpoints), params)
+    return Call(body.model, kept(prompt.messages, prompt.breakpoints), params, pictures=prompt.pictures)
 
 
 def prompt_of(body: PromptBody, is_able: bool) -> ReadPrompt:

@@ -13,6 +13,7 @@ from webapp.api.anthropic.thinking import thinking_tokens
 from webapp.api.families.described import described
 from webapp.api.families.waiting import refusal_of_failure
 from webapp.calls.counting import count_prompt
+from webapp.calls.pictures import check_countable
 from webapp.calls.settings import thinks
 from webapp.gateway.answer import json_response
 from webapp.gateway.body import read_body
@@ -46,6 +47,7 @@ def _count(http: HttpRequest, body: CountBody) -> Count:
     chosen(body.model)
     is_able = thinks(body.model)
     prompt = prompt_of(body, is_able)
+    check_countable(prompt.pictures)
     call = Request(user_id=user_id(http), key=key, surface="anthropic", model=body.model)
     try:
         return Count(count_prompt(call, prompt.messages, may_think=thinking_tokens(body, is_able) != 0))

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from inference.protocol.events import Image
 from inference.protocol.tool_calls import Tool, written
 from webapp.api.anthropic.shapes import (
     Block,
     Cacheable,
     ContentSource,
     DocumentBlock,
+    ImageBlock,
     Message,
     PromptBody,
     ResultPart,
@@ -25,7 +27,9 @@ from webapp.api.anthropic.shapes import (
 )
 from webapp.api.anthropic.tools import definitions_of, tool_of
 from webapp.api.anthropic.turns import blocks_of, check_turns
+from webapp.attachments.pictures import Picture
 from webapp.calls.messages import Said, messages_of
+from webapp.calls.pictures import CallPictures
 from webapp.context.assemble import SourceMessage
 from webapp.context.tools import result
 from webapp.gateway.errors import ApiError
@@ -51,6 +55,7 @@ class ReadPrompt:
     messages: tuple[SourceMessage, ...]
     tools: tuple[Tool, ...]
     breakpoints: tuple[Breakpoint, ...]
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,14 @@ class _Part:
 
 def read_prompt(body: PromptBody) -> ReadPrompt:
     """Raises ApiError."""
+    pictures = CallPictures(body.model)
     check_turns(body.messages)
     definitions = definitions_of(body)
     tools = tuple(map(tool_of, definitions))
-    parts = [*_system(body), *(part for index, each in enumerate(body.messages) for part in _parts(each, index))]
+    told = (part for index, each in enumerate(body.messages) for part in _parts(each, index, pictures))
+    parts = [*_system(body), *told]
     messages = messages_of([part.said for part in parts], tools)
-    return ReadPrompt(messages, tools, _breakpoints(body, definitions, parts, len(messages)))
+    return ReadPrompt(messages, tools, _breakpoints(body, definitions, parts, len(messages)), pictures.found)
 
 
 def _system(body: PromptBody) -> Iterator[_Part]:
@@ -81,16 +88,19 @@ def _system(body: PromptBody) -> Iterator[_Part]:
             yield _Part(Said("system", block.text, "system"), place, block)
 
 
-def _parts(message: Message, index: int) -> Iterator[_Part]:
+def _parts(message: Message, index: int, pictures: CallPictures) -> Iterator[_Part]:
     """The texts of a message. Results, and what follows them, are parts that line breaks separate."""
     blocks = blocks_of(message)
     has_results = any(isinstance(block, ToolResultBlock) for block in blocks)
     for number, block in enumerate(blocks):
         place = f"messages[{index}].content[{number}]"
         _check_cache(block, place)
+        said_at = place if has_results else f"messages[{index}]"
+        if isinstance(block, ImageBlock):
+            yield _Part(Said(message.role, "", said_at, image=_picture(block, pictures, place)), place, block)
+            continue
         text = _text(block, place)
         if text:
-            said_at = place if has_results else f"messages[{index}]"
             is_result = isinstance(block, ToolResultBlock)
             said = Said(message.role, text, said_at, is_result=is_result, is_joined=is_result)
             yield _Part(said, place, block)
@@ -106,9 +116,17 @@ def _text(block: Block, place: str) -> str:
             return result(f"Error: {text}" if block.is_error else text)
         case TextBlock() | DocumentBlock() | SearchResultBlock():
             return _readable(block, place)
-    if block.__struct_config__.tag == "image":
-        raise _unreadable(block, place)
     return ""
+
+
+def _picture(block: ImageBlock, pictures: CallPictures, place: str) -> Image:
+    source = block.source
+    if source.type == "url":
+        return pictures.at_address(source.url, f"{place}.source")
+    if source.type != "base64":
+        message = f"{place}.source has the type {source.type[:40]!r}. Send the picture in base64."
+        raise ApiError(400, "unsupported", message, f"{place}.source")
+    return pictures.take(source.media_type, source.data, f"{place}.source")
 
 
 def _result_texts(block: ToolResultBlock, place: str) -> Iterator[str]:
@@ -144,7 +162,7 @@ def _unreadable(part: object, place: str) -> ApiError:
     kind = getattr(part, "__struct_config__").tag  # noqa: B009  # of any struct
     if isinstance(part, DocumentBlock):
         kind = f"document with a source of the type {part.source.__struct_config__.tag!r}"
-    return ApiError(400, "unsupported", f"{place}: this model reads text alone, and no {kind}. Leave it out.", place)
+    return ApiError(400, "unsupported", f"{place}: a part of the kind {kind} cannot stand here. Leave it out.", place)
 
 
 def _check_cache(block: Block, place: str) -> None:

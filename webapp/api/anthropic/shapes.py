@@ -29,8 +29,18 @@ class TextBlock(Cacheable, tag="text", kw_only=True):
     citations: Any = None
 
 
+class ImageSource(Shape):
+    """`base64` with media type and data; `url` and `file` are refused in words."""
+
+    type: str
+    media_type: Any = None
+    data: Any = None
+    url: Any = None
+    file_id: Any = None
+
+
 class ImageBlock(Cacheable, tag="image", kw_only=True):
-    source: Any = None
+    source: ImageSource
     transformations: Any = None
 
 

@@ -22,6 +22,7 @@ from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.api.openai.shapes import ChatBody
 from webapp.bring.kinds import Kind
 from webapp.calls.call import Call, PlainCall
+from webapp.calls.pictures import CallPictures
 from webapp.gateway.body import decode_body
 from webapp.gateway.errors import ApiError
 from webapp.registry.offered import chosen, default_id, is_offered
@@ -75,13 +76,14 @@ def _body(data: bytes, kind: Kind) -> AnyBody:
 
 def _prompts(body: AnyBody, user_id: int) -> list[Messages] | list[PlainInput]:
     """The prompts of a body, without its settings. Raises ApiError."""
+    pictures = CallPictures(body.model)
     match body:
         case ChatBody():
-            return [chat_messages(body.messages, tuple(map(tool_of, body.tools or ())))]
+            return [chat_messages(body.messages, tuple(map(tool_of, body.tools or ())), pictures)]
         case CompletionsBody():
             return prompts_of(body)
         case ResponseBody():
-            return [messages_for(body, user_id)]
+            return [messages_for(body, user_id, pictures)]
     prompt = read_prompt(body)
     return [kept(prompt.messages, prompt.breakpoints)]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from inference.protocol.events import Image
 from inference.protocol.request import KeptTTL
 from webapp.api.openai.shapes import CacheBreakpoint, CacheOptions, CacheTtl
 from webapp.context.assemble import SourceMessage
@@ -25,6 +26,12 @@ class Text(NamedTuple):
     text: str
     breakpoint: KeptTTL | None = None
     """The prompt up to its end is kept for this time."""
+    image: Image | None = None
+    """The picture that stands in the text's place."""
+
+    @property
+    def has_content(self) -> bool:
+        return bool(self.text) or self.image is not None
 
 
 def breakpoint_of(given: CacheBreakpoint | None, place: str) -> KeptTTL | None:

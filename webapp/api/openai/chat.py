@@ -13,6 +13,7 @@ from webapp.api.openai.messages import chat_messages
 from webapp.api.openai.reasoning import thinking_tokens
 from webapp.api.openai.shapes import ChatBody, JsonForm, NamedTool, SchemaForm, ToolDefinition, engine_settings
 from webapp.calls.call import Call
+from webapp.calls.pictures import CallPictures
 from webapp.calls.settings import MAX_ANSWERS, settings_of
 from webapp.gateway.errors import ApiError
 
@@ -28,13 +29,14 @@ def call_of(body: ChatBody) -> Call:
     """Raises ApiError, UnknownModel."""
     _check(body)
     tools = tuple(map(tool_of, body.tools or ()))
-    messages = with_breakpoints(chat_messages(body.messages, tools), body.prompt_cache_options)
+    pictures = CallPictures(body.model)
+    messages = with_breakpoints(chat_messages(body.messages, tools, pictures), body.prompt_cache_options)
     try:
         params = settings_of(body.model, _settings(body, tools), body.n or 1)
     except ApiError as error:
         length = "max_tokens" if body.max_completion_tokens is None else "max_completion_tokens"
         raise renamed(error, _NAMES | {"params.max_tokens": length}) from None
-    return Call(body.model, messages, params, cache_hint=body.prompt_cache_key or "")
+    return Call(body.model, messages, params, cache_hint=body.prompt_cache_key or "", pictures=pictures.found)
 
 
 def renamed(error: ApiError, names: Mapping[str, str]) -> ApiError:

@@ -9,6 +9,7 @@ from webapp.api.openai.caching import Text, breakpoint_of
 from webapp.api.openai.shapes import (
     AssistantMessage,
     Content,
+    ImagePart,
     Message,
     RefusalPart,
     TextPart,
@@ -16,25 +17,29 @@ from webapp.api.openai.shapes import (
     UserMessage,
 )
 from webapp.calls.messages import Said, messages_of
+from webapp.calls.pictures import CallPictures
 from webapp.context.assemble import SourceMessage
 from webapp.context.tools import result
 from webapp.gateway.errors import ApiError
 
 
-def chat_messages(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[SourceMessage, ...]:
-    """Return the model's messages. tools: all that the client declares."""
+def chat_messages(
+    messages: Sequence[Message], tools: Sequence[Tool], pictures: CallPictures
+) -> tuple[SourceMessage, ...]:
+    """Return the model's messages. tools: all that the client declares. pictures: collects those of the messages."""
     if not messages:
         raise ApiError(400, "invalid", "messages is empty. Send at least one message.", "messages")
     _check_results(messages)
-    said = [said for index, each in enumerate(messages) for said in _said(each, index)]
+    said = [said for index, each in enumerate(messages) for said in _said(each, index, pictures)]
     if not said:
         raise ApiError(400, "invalid", "messages has no text. Write something first.", "messages")
     return messages_of(said, tools)
 
 
-def _said(message: Message, index: int) -> Iterator[Said]:
+def _said(message: Message, index: int, pictures: CallPictures) -> Iterator[Said]:
     place = f"messages[{index}]"
-    texts = list(_texts(message.content, f"{place}.content"))
+    may_show = pictures if isinstance(message, UserMessage) else None
+    texts = list(_texts(message.content, f"{place}.content", may_show))
     if isinstance(message, ToolMessage):
         yield result_of(texts, place)
     elif isinstance(message, AssistantMessage):
@@ -43,7 +48,12 @@ def _said(message: Message, index: int) -> Iterator[Said]:
         yield from (Said("assistant", each.text, place, breakpoint=each.breakpoint) for each in texts if each.text)
     else:
         role = "user" if isinstance(message, UserMessage) else "system"
-        yield from (Said(role, each.text, place, breakpoint=each.breakpoint) for each in texts if each.text)
+        yield from (said_text(role, each, place) for each in texts if each.has_content)
+
+
+def said_text(role: str, text: Text, place: str) -> Said:
+    """The text, or the picture, as a part of a message."""
+    return Said(role, text.text, place, breakpoint=text.breakpoint, image=text.image)
 
 
 def result_of(texts: Sequence[Text], place: str) -> Said:
@@ -52,7 +62,8 @@ def result_of(texts: Sequence[Text], place: str) -> Said:
     return Said("user", text, place, True, is_joined=True, breakpoint=texts[-1].breakpoint if texts else None)
 
 
-def _texts(content: Content, place: str) -> Iterator[Text]:
+def _texts(content: Content, place: str, pictures: CallPictures | None) -> Iterator[Text]:
+    """pictures: None where no picture may stand."""
     if content is None or isinstance(content, str):
         yield Text(content or "")
         return
@@ -61,10 +72,19 @@ def _texts(content: Content, place: str) -> Iterator[Text]:
             yield Text(part.text, breakpoint_of(part.prompt_cache_breakpoint, f"{place}[{index}]"))
         elif isinstance(part, RefusalPart):
             yield Text(part.refusal)
+        elif isinstance(part, ImagePart) and pictures is not None:
+            yield _picture(part, pictures, f"{place}[{index}].image_url")
         else:
             kind = str(part.__struct_config__.tag)
-            message = f"This model reads text alone, and no {kind} part. Leave the part out."
+            message = f"{place}[{index}]: a part of the type {kind} cannot stand here. Leave it out."
             raise ApiError(400, "unsupported", message, f"{place}[{index}]")
+
+
+def _picture(part: ImagePart, pictures: CallPictures, place: str) -> Text:
+    """`{"url", "detail"}`: the detail is the server's own choice here."""
+    given = part.image_url
+    address = given.get("url") if isinstance(given, dict) else given
+    return Text("", image=pictures.at_address(address, place))
 
 
 def _check_results(messages: Sequence[Message]) -> None:

@@ -52,12 +52,12 @@ _NAMES = {PDF: "a PDF", DOCX: "a ZIP archive, as DOCX files are"}
 
 
 def kind_of(name: str, data: bytes) -> str:
-    """Return the media type. Raises Unreadable, for images too: no model here reads them."""
+    """Return the media type of a text or document. Raises Unreadable, for a picture too: see `pictures`."""
     if not data.strip():
         raise Unreadable("The file is empty.")
     ending = PurePath(name).suffix.lower()
     if (image := _image(data)) is not None:
-        raise Unreadable(f"This model reads no images, and the file is a {image} image. Attach its text.")
+        raise Unreadable(f"The file is a {image} image, and has no text to read.")
     if (
         other := next((told for start, told in _OTHERS.items() if data.startswith(start) and _is_binary(data)), None)
     ) is not None:

@@ -9,6 +9,7 @@ export function model(changed: Partial<RegisteredModel> = {}): RegisteredModel {
     path: "/models/small.gguf",
     url: "",
     has_key: false,
+    has_vision: false,
     state: "enabled",
     is_default: false,
     is_configured: false,

@@ -5,7 +5,7 @@ import type { ModelBody, ModelChange } from "../../transport/desk";
 import { idFrom, type Kind } from "./words";
 
 /** Fields with a place for their refusal. */
-const FIELDS = ["id", "path", "url", "key", "num_workers"];
+const FIELDS = ["id", "path", "url", "key", "has_vision", "num_workers"];
 
 export class ModelForm {
   kind = $state<Kind | null>(null);
@@ -13,6 +13,7 @@ export class ModelForm {
   url = $state("");
   key = $state("");
   isKeyRemoved = $state(false);
+  hasVision = $state(false);
   num_workers = $state(1);
   isBusy = $state(false);
   /** The server's refusals by their field; "": of none of these. */
@@ -21,8 +22,8 @@ export class ModelForm {
 
   constructor(model?: RegisteredModel) {
     if (!model) return;
-    const { kind, path, url, num_workers } = model;
-    Object.assign(this, { kind, path, url, num_workers });
+    const { kind, path, url, has_vision: hasVision, num_workers } = model;
+    Object.assign(this, { kind, path, url, hasVision, num_workers });
   }
 
   /** The id that was typed, or one made of the path. */
@@ -42,7 +43,8 @@ export class ModelForm {
   get body(): ModelBody | null {
     const { kind, id, num_workers } = this;
     if (!kind) return null;
-    const server = kind === "remote" ? { url: this.url.trim(), key: this.key } : {};
+    const server =
+      kind === "remote" ? { url: this.url.trim(), key: this.key, has_vision: this.hasVision } : {};
     return { id, kind, path: this.path.trim(), num_workers, ...server };
   }
 
@@ -53,6 +55,7 @@ export class ModelForm {
       ...(path !== before.path && { path }),
       ...(url !== before.url && { url }),
       ...(this.isKeyRemoved ? { key: "" } : this.key && { key: this.key }),
+      ...(this.hasVision !== before.has_vision && { has_vision: this.hasVision }),
       ...(this.num_workers !== before.num_workers && { num_workers: this.num_workers }),
     };
   }

@@ -8,7 +8,13 @@ it("sends a server's address and key of a remote model alone", () => {
   expect(form.body).toBeNull();
   Object.assign(form, { kind: "remote", path: " /m/Big.gguf ", url: "http://host:1 ", key: "secret" });
   const common = { id: "big", path: "/m/Big.gguf", num_workers: 1 };
-  expect(form.body).toEqual({ ...common, kind: "remote", url: "http://host:1", key: "secret" });
+  expect(form.body).toEqual({
+    ...common,
+    kind: "remote",
+    url: "http://host:1",
+    key: "secret",
+    has_vision: false,
+  });
   form.kind = "gguf";
   expect(form.body).toEqual({ ...common, kind: "gguf" });
 });
@@ -32,6 +38,8 @@ it("sends only what is other than before, and a key only where one is entered or
   expect(form.changeOf(before)).toEqual({ num_workers: 2, key: "new" });
   form.isKeyRemoved = true;
   expect(form.changeOf(before)).toEqual({ num_workers: 2, key: "" });
+  form.hasVision = true;
+  expect(form.changeOf(before)).toEqual({ num_workers: 2, key: "", has_vision: true });
 });
 
 it("shows every problem that the server names", async () => {

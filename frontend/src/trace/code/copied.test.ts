@@ -49,6 +49,7 @@ const segment = (given: Partial<Segment>): Segment => ({
   source: "api:messages[0]",
   text: "",
   breakpoint: null,
+  image: null,
   ...given,
 });
 const TEMPLATE = segment({ kind: "template", role: "", source: "template", text: "<|im_end|>\n" });

@@ -42,6 +42,8 @@ function readCall(view: TraceView, requestId: string | null): Copied {
   const { segments } = first.context;
   if (segments.some(({ text }) => text === REDACTED_TEXT))
     return "The texts of this trace were removed, so it cannot be sent again from here.";
+  if (segments.some(({ kind }) => kind === "image"))
+    return "The request has pictures, whose bytes no trace holds, so it cannot be copied.";
   const lacking = [...(first.forked ? ["the beginning of the answer"] : []), ...lackingSettings(view)];
   if (lacking.length) return ownCall(requestId, lacking);
   if (accepted.surface === "anthropic") return messagesCall(accepted.model, accepted.params, segments);

@@ -48,6 +48,7 @@ const KINDS: Record<Segment["kind"], string> = {
   summary: "the summary",
   history: "the earlier turns",
   attachment: "an attachment",
+  image: "a picture",
   user: "the new message",
   result: "a tool's result",
   template: "the template's own text",

@@ -55,11 +55,11 @@ export function costsOf({ generation, cache, bill }: TraceView): CostOf | null {
     );
 }
 
-/** Null where the costs are not known. */
+/** Null where the costs are not known, as with pictures: a server makes such a prompt's tokens in an order of its own. */
 export function pricesOf(view: TraceView): Priced | null {
   const { context, bill } = view;
   const cost = costsOf(view);
-  if (!context || !bill || !cost) return null;
+  if (!context || !bill || !cost || context.segments.some(({ kind }) => kind === "image")) return null;
   const { segments, num_prompt_tokens } = context;
   return {
     segments: segments.map(({ start, end }: Segment) => cost(start, end)),

@@ -135,6 +135,9 @@ def test_a_system_message_stands_after_the_user() -> None:
     assert "must be last or before" in refused(user("Hi"), system("Be brief."), user("Hi"))
 
 
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
+
+
 @pytest.mark.parametrize(
     ("messages", "told"),
     [
@@ -155,9 +158,8 @@ def test_a_system_message_stands_after_the_user() -> None:
         ([user("Hi"), assistant(call()), user(text("So?"), result())], "results come first"),
         ([user("Hi"), assistant(call(), call()), user(result())], "that another block has too"),
         ([user("Hi"), assistant(call("a b")), user(result())], "which no tool may have"),
-        ([user({"type": "image", "source": {"type": "url", "url": "x"}})], "no image"),
-        ([user({"type": "document", "source": {"type": "base64", "data": "x"}})], "no document with a source of the"),
-        ([user("Hi"), assistant(call()), user(result([{"type": "image"}]))], "no image"),
+        ([user({"type": "document", "source": {"type": "base64", "data": "x"}})], "kind document with a source of the"),
+        ([user("Hi"), assistant(call()), user(result([IMAGE]))], "kind image cannot stand here"),
         ([user("a\x00b")], "NUL"),
         ([user(text("", cache_control=KEEP), text("Hi"))], "an empty text takes no cache_control"),
     ],

@@ -11,9 +11,11 @@ from inference.protocol.tool_calls import written
 from tests.webapp.api.openai.golden_logs import answers, whole
 from webapp.api.openai.responses.items import Item, answer_items, items_of, said_of
 from webapp.calls.messages import messages_of
+from webapp.calls.pictures import CallPictures
 from webapp.context.tools import result
 from webapp.gateway.errors import ApiError
 
+NONE = CallPictures("m")
 PREFIX = "call_1"
 
 
@@ -42,9 +44,9 @@ def results(num: int) -> list[dict[str, Any]]:
 def test_an_answer_before_is_read_as_it_was_written(answer: tuple[str, list[tuple[str, str]]]) -> None:
     text, calls = answer
     items = [
-        *items_of("Hi", "input", no_reference),
+        *items_of("Hi", "input", no_reference, NONE),
         *answer_items(PREFIX, whole(text, calls), has_calls=True),
-        *items_of([*results(len(calls)), {"role": "user", "content": "Go on"}], "input", no_reference),
+        *items_of([*results(len(calls)), {"role": "user", "content": "Go on"}], "input", no_reference, NONE),
     ]
     told = "\n".join(result(f"r{index}") for index in range(len(calls)))
     said = [("user", "Hi"), ("assistant", whole(text, calls)), ("user", f"{told}\n\nGo on" if calls else "Go on")]
@@ -61,11 +63,13 @@ def test_a_client_that_sends_all_items_says_the_same(answer: tuple[str, list[tup
         output.append({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
     for index, (name, arguments) in enumerate(calls):
         output.append({"type": "function_call", "call_id": f"{PREFIX}_{index}", "name": name, "arguments": arguments})
-    by_client = items_of([{"role": "user", "content": "Hi"}, *output, *results(len(calls))], "input", no_reference)
+    by_client = items_of(
+        [{"role": "user", "content": "Hi"}, *output, *results(len(calls))], "input", no_reference, NONE
+    )
     by_id = [
-        *items_of("Hi", "input", no_reference),
+        *items_of("Hi", "input", no_reference, NONE),
         *answer_items(PREFIX, whole(text, calls), has_calls=True),
-        *items_of(results(len(calls)), "input", no_reference),
+        *items_of(results(len(calls)), "input", no_reference, NONE),
     ]
     assert texts_of(by_client) == texts_of(by_id)
 
@@ -88,10 +92,10 @@ RESULT = {"type": "function_call_output", "call_id": "a", "output": "c"}
 @pytest.mark.parametrize("given", [[CALL], [RESULT], [RESULT, CALL], [CALL, CALL, RESULT]])
 def test_a_call_and_its_result_need_each_other(given: list[dict[str, Any]]) -> None:
     with pytest.raises(ApiError):
-        said_of(items_of(given, "input", no_reference))
+        said_of(items_of(given, "input", no_reference, NONE))
 
 
 def test_a_result_may_stand_behind_other_calls_and_texts() -> None:
     other = CALL | {"call_id": "d"}
     given = [CALL, other, {"role": "user", "content": "Hm"}, RESULT | {"call_id": "d"}, RESULT]
-    assert len(said_of(items_of(given, "input", no_reference))) == 5
+    assert len(said_of(items_of(given, "input", no_reference, NONE))) == 5

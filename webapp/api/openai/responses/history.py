@@ -8,6 +8,7 @@ from webapp.api.openai.responses.ids import REASONING, call_prefix, place_of, re
 from webapp.api.openai.responses.items import Find, Item, answer_items, items_of
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.calls.models import StoredResponse
+from webapp.calls.pictures import CallPictures
 from webapp.calls.stored import find_stored
 from webapp.gateway.body import MAX_BODY_BYTES
 from webapp.gateway.errors import ApiError
@@ -19,7 +20,9 @@ MOST_BYTES_BEFORE = MAX_BODY_BYTES
 """Of these responses' inputs and answers together. A client could send no more itself."""
 
 
-def items_before(user_id: int, previous_id: str | None, find: Find, key: ApiKey | None = None) -> list[Item]:
+def items_before(
+    user_id: int, previous_id: str | None, find: Find, pictures: CallPictures, key: ApiKey | None = None
+) -> list[Item]:
     """Return the items of all responses up to this one, oldest first; none without an id. Raises ApiError."""
     found: list[list[Item]] = []
     num_bytes = 0
@@ -30,7 +33,7 @@ def items_before(user_id: int, previous_id: str | None, find: Find, key: ApiKey 
         if num_bytes > MOST_BYTES_BEFORE:
             message = f"The conversation has more than {MOST_BYTES_BEFORE >> 20} MiB. Begin a new one."
             raise ApiError(400, "invalid", message, "previous_response_id")
-        found.append([*items_of(body.input, f"{previous_id}.input", find), *answer_of(stored)])
+        found.append([*items_of(body.input, f"{previous_id}.input", find, pictures), *answer_of(stored)])
         if len(found) > _MOST_BEFORE:
             message = f"The conversation has more than {_MOST_BEFORE} responses. Begin a new one."
             raise ApiError(400, "invalid", message, "previous_response_id")

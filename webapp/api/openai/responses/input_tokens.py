@@ -13,6 +13,7 @@ from webapp.api.openai.body import read
 from webapp.api.openai.responses.parse import messages_for
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.calls.counting import count_prompt
+from webapp.calls.pictures import CallPictures, check_countable
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import user_id
 from webapp.gateway.timing import ServerTiming
@@ -41,7 +42,9 @@ async def count_input_tokens(http: HttpRequest) -> HttpResponseBase:
 def _count(body: ResponseBody, user_id: int, key: ApiKey | None) -> Count:
     check_scope(key, "chat", body.model)
     chosen(body.model)
-    messages = messages_for(body, user_id, key)
+    pictures = CallPictures(body.model)
+    messages = messages_for(body, user_id, pictures, key)
+    check_countable(pictures.found)
     call = Request(user_id=user_id, key=key, surface="openai", model=body.model)
     try:
         return Count(count_prompt(call, messages))

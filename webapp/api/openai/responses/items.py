@@ -8,11 +8,13 @@ from typing import Any
 
 import msgspec
 
+from inference.protocol.events import Image
 from inference.protocol.tool_calls import split, written
 from webapp.api.openai.caching import Text, breakpoint_of
-from webapp.api.openai.messages import result_of
+from webapp.api.openai.messages import result_of, said_text
 from webapp.api.openai.responses.shapes import (
     CallItem,
+    InputImage,
     InputText,
     MessageItem,
     OutputText,
@@ -23,6 +25,7 @@ from webapp.api.openai.responses.shapes import (
     ResultItem,
 )
 from webapp.calls.messages import Said
+from webapp.calls.pictures import CallPictures
 from webapp.gateway.body import in_words
 from webapp.gateway.errors import ApiError
 
@@ -53,11 +56,11 @@ Find = Callable[[str, str], Item]
 """Finds the item that a reference names. Takes its id and its place; raises ApiError."""
 
 
-def items_of(given: str | Sequence[dict[str, Any]], place: str, find: Find) -> list[Item]:
-    """Return the items of an input. place: of the input in the body. Raises ApiError."""
+def items_of(given: str | Sequence[dict[str, Any]], place: str, find: Find, pictures: CallPictures) -> list[Item]:
+    """Return the items of an input. place: of the input in the body. pictures: collects its own. Raises ApiError."""
     if isinstance(given, str):
         return [Item((Said("user", given, place),))] if given else []
-    return [_item(each, f"{place}[{index}]", find) for index, each in enumerate(given)]
+    return [_item(each, f"{place}[{index}]", find, pictures) for index, each in enumerate(given)]
 
 
 def answer_items(prefix: str, text: str, has_calls: bool) -> list[Item]:
@@ -80,7 +83,7 @@ def said_of(items: Sequence[Item]) -> list[Said]:
             # A call stands right after the text or the call before it, as the model writes it.
             follows = item.is_call and bool(found) and found[-1].role == "assistant"
             found.append(replace(said, place=found[-1].place) if follows else said)
-    return [each for each in found if each.text]
+    return [each for each in found if each.text or each.image]
 
 
 def _check_results(items: Sequence[Item]) -> None:
@@ -102,7 +105,7 @@ def _check_results(items: Sequence[Item]) -> None:
         raise ApiError(400, "invalid", told, "input")
 
 
-def _item(given: dict[str, Any], place: str, find: Find) -> Item:
+def _item(given: dict[str, Any], place: str, find: Find, pictures: CallPictures) -> Item:
     item = _struct_of(given, place)
     match item:
         case ReferenceItem():
@@ -112,12 +115,12 @@ def _item(given: dict[str, Any], place: str, find: Find) -> Item:
         case CallItem():
             return Item((Said("assistant", written(item.name, item.arguments or "{}"), place),), item.call_id)
         case ResultItem():
-            said = result_of(list(_texts(item.output, f"{place}.output")), place)
+            said = result_of(list(_texts(item.output, f"{place}.output", None)), place)
             return Item((said,), item.call_id, is_result=True)
         case MessageItem():
             role = item.role if item.role in ("user", "assistant") else "system"
-            texts = _texts(item.content, f"{place}.content")
-            return Item(tuple(Said(role, each.text, place, breakpoint=each.breakpoint) for each in texts))
+            texts = _texts(item.content, f"{place}.content", pictures if role == "user" else None)
+            return Item(tuple(said_text(role, each, place) for each in texts))
     raise AssertionError(item)
 
 
@@ -140,7 +143,8 @@ def converted(given: dict[str, Any], form: type[msgspec.Struct], place: str) -> 
         raise ApiError(400, "invalid", message, f"{place}.{field}" if field else place) from None
 
 
-def _texts(content: str | Sequence[Part], place: str) -> Iterator[Text]:
+def _texts(content: str | Sequence[Part], place: str, pictures: CallPictures | None) -> Iterator[Text]:
+    """pictures: None where no picture may stand."""
     if isinstance(content, str):
         yield Text(content)
         return
@@ -151,7 +155,16 @@ def _texts(content: str | Sequence[Part], place: str) -> Iterator[Text]:
             yield Text(part.text)
         elif isinstance(part, RefusalPart):
             yield Text(part.refusal)
+        elif isinstance(part, InputImage) and pictures is not None:
+            yield Text("", image=_picture(part, pictures, f"{place}[{index}]"))
         else:
             kind = str(part.__struct_config__.tag)
-            message = f"This model reads text alone, and no {kind} part. Leave the part out."
+            message = f"{place}[{index}]: a part of the type {kind} cannot stand here. Leave it out."
             raise ApiError(400, "unsupported", message, f"{place}[{index}]")
+
+
+def _picture(part: InputImage, pictures: CallPictures, place: str) -> Image:
+    if part.file_id is not None:
+        message = "No picture is kept as a file here. Send it in image_url, as a data URI."
+        raise ApiError(400, "unsupported", message, f"{place}.file_id")
+    return pictures.at_address(part.image_url, f"{place}.image_url")

@@ -22,6 +22,7 @@ from webapp.api.openai.responses.shapes import (
 from webapp.api.openai.shapes import JsonForm
 from webapp.calls.call import Call
 from webapp.calls.messages import Said, messages_of
+from webapp.calls.pictures import CallPictures
 from webapp.calls.settings import settings_of
 from webapp.gateway.errors import ApiError
 from webapp.keys.models import ApiKey
@@ -50,24 +51,25 @@ _MAX_METADATA = (16, 64, 512)
 def call_of(body: ResponseBody, user_id: int, key: ApiKey | None = None) -> Call:
     """Raises ApiError, UnknownModel."""
     tools = _tools(body)
-    messages = messages_for(body, user_id, key)
+    pictures = CallPictures(body.model)
+    messages = messages_for(body, user_id, pictures, key)
     try:
         params = settings_of(body.model, _settings(body, tools))
     except ApiError as error:
         raise renamed(error, _NAMES) from None
     may_drop, hint = body.truncation == "auto", body.prompt_cache_key or ""
-    return Call(body.model, messages, params, may_drop=may_drop, cache_hint=hint)
+    return Call(body.model, messages, params, may_drop=may_drop, cache_hint=hint, pictures=pictures.found)
 
 
-def messages_for(body: ResponseBody, user_id: int, key: ApiKey | None = None) -> Messages:
+def messages_for(body: ResponseBody, user_id: int, pictures: CallPictures, key: ApiKey | None = None) -> Messages:
     """Return the model's messages: instructions, tools, the conversation before and the input. Raises ApiError.
 
-    key: responses of models outside its scope are not found.
+    pictures: collects those of the conversation. key: responses of models outside its scope are not found.
     """
     _check(body)
     find = finder(user_id, key)
-    before = items_before(user_id, body.previous_response_id, find, key)
-    said = said_of([*before, *items_of(body.input, "input", find)])
+    before = items_before(user_id, body.previous_response_id, find, pictures, key)
+    said = said_of([*before, *items_of(body.input, "input", find, pictures)])
     if not said:
         raise ApiError(400, "invalid", "input is empty. Send a text, or a list of items.", "input")
     told = [Said("system", body.instructions, "instructions")] if body.instructions else []
