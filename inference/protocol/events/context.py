@@ -24,7 +24,7 @@ class Image(Value, frozen=True, kw_only=True):
     """In pixels, as its header says."""
     height: int
 
-    unredacted: ClassVar = "media_type num_bytes width height"
+    unredacted: ClassVar = "num_bytes width height"
 
 
 class Segment(Value, frozen=True, kw_only=True):

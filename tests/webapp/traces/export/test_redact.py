@@ -74,13 +74,8 @@ def test_no_text_and_no_token_of_any_event_is_left(kind: Any) -> None:
     told = json.loads(msgspec.json.encode(shown))
     names = {"client", "by", "stage", "code", "classifier", "version", "policy", "category", "role", "reason"}
     names |= {"device", "model", "architecture", "quantization", "compute", "server", "tokenizer", "currency"}
-    names |= {
-        "price_version",
-        "request_id",
-        "agent_of",
-        "http_version",
-        "tls_version",
-    }  # what the service says of itself
+    # What the service says of itself.
+    names |= {"price_version", "request_id", "agent_of", "http_version", "tls_version"}
     assert SECRET not in json.dumps(_without(told, names))
     assert str(SECRET_ID) not in json.dumps(told)
 
