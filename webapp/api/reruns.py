@@ -227,7 +227,8 @@ def _planned(given: saved_prompt.SavedPrompt, body: RerunPlan, model: str) -> li
         runs = plan(given.params, body.grid, body.n, body.seeds == "fresh")
     except PlanError as error:
         raise ApiError(400, "invalid", str(error), error.field) from None
-    num_kept = len(given.forked.ids) if given.forked is not None else 0
+    forked = given.forked
+    num_kept = len(forked.ids) + sum(each.num_tokens for each in forked.rounds) if forked is not None else 0
     for run in runs:
         _check_params(run, model)
         if run.params.max_tokens <= num_kept:

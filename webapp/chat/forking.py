@@ -71,6 +71,7 @@ def start_fork(
     """Begin the one new answer, a branch beside its parent's. Raises NotOffered, Refused, QueueUnavailable."""
     answer: Message = parent.message
     assert answer.parent is not None
+    params = _without_demand(params) if fork.is_written else params
     request = Request(
         user_id=parent.user_id,
         key=arrival.api_key,
@@ -92,3 +93,10 @@ def start_fork(
         num_kept_tokens=len(fork.ids),
     )
     return begin(answer.conversation, answer.parent, [request], [params], arrival, key)
+
+
+def _without_demand(params: SamplingParams) -> SamplingParams:
+    """The params of an answer that begins with a text of its user, which may be no call: none is demanded."""
+    if params.tool_calls is None:
+        return params
+    return msgspec.structs.replace(params, tool_calls=msgspec.structs.replace(params.tool_calls, is_required=False))

@@ -47,6 +47,7 @@ from webapp.lifecycle.calling import carry_on
 from webapp.lifecycle.generation_request import tokenizer_version
 from webapp.lifecycle.placement import unavailable
 from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, leave, settle
+from webapp.lifecycle.stop import stop_agents
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.rounds import after_generation
@@ -103,6 +104,7 @@ def advance(request_id: str) -> None:
     """Carry on an open request whose next step is overdue. Raises RedisError, OperationalError, OSError."""
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is None:
+        stop_agents(request_id)  # the process that settled it may have died before
         leave(request_id)
         log = services.event_log()
         log.cancel(request_id)  # the process that ended it may have died before its worker knew

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from django.db import IntegrityError
 from kombu.exceptions import OperationalError
 
 from inference.eventlog.clock import RequestClock, unix_us
@@ -34,7 +35,7 @@ from webapp.registry.offered import NotOffered
 from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput, features_of
 from webapp.requests.models import Request
-from webapp.requests.rounds import Called, calls_of, flags_of, tools_of, working
+from webapp.requests.rounds import Called, approved_of, calls_of, flags_of, tools_of, working
 from webapp.tools import catalog
 from webapp.tools.delegate import DELEGATE, task_of
 from webapp.tools.tool import ServerTool
@@ -61,7 +62,10 @@ def start_agent(parent: Request, called: Called) -> Request:
     if found is None:
         found = _agent(parent, called, pk)
         arrival = Arrival(found.accepted_unix_us, SURFACE, api_key=found.key)
-        begin([found], [msgspec.convert(found.params, SamplingParams)], arrival)
+        try:
+            begin([found], [msgspec.convert(found.params, SamplingParams)], arrival)
+        except IntegrityError:  # a process that is late began it meanwhile
+            found = Request.objects.get(pk=pk)
     return found
 
 
@@ -92,8 +96,9 @@ def _agent(parent: Request, called: Called, pk: str) -> Request:
 
 
 def _tools_of(parent: Request) -> list[ServerTool]:
-    """The tools of an agent: its parent's that need no approval. An agent starts no agents."""
-    names = tools_of(features_of(parent.input)) - {DELEGATE.definition.name}
+    """The tools of an agent: its parent's that need no approval, then and now. An agent starts no agents."""
+    flags = features_of(parent.input)
+    names = tools_of(flags) - approved_of(flags) - {DELEGATE.definition.name}
     return [each for each in catalog.usable(names) if not each.needs_approval]
 
 

@@ -16,9 +16,12 @@ from dataclasses import dataclass
 
 import msgspec
 from django.db import connections
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.entry import end_of
+from inference.eventlog.event_log import Fenced, LogLost
 from inference.eventlog.leases import Holding
 from inference.protocol.events import (
     AnyEvent,
@@ -106,6 +109,7 @@ def run_calls(request_id: str, attempt: int) -> None:
     running = {services.background_pool().submit(_run, each, asker): each.called for each in tools}
     for each in calls:
         if each not in tools:
+            services.leases().renew([Holding(request.pk, request.attempt)], CALLS_S)
             log.append(request_id, _delegated(request, each.called, number), attempt)
     for called, found in _as_they_end(request, running):
         log.append(request_id, finished(request, called, found, number), attempt)
@@ -185,7 +189,7 @@ def _run(each: _Due, asker: Asker) -> catalog.Result:
 def _delegated(request: Request, called: Called, number: int) -> list[AnyEvent]:
     """Start the agent of a call; return the events of its start, or of the result that it could not be started.
 
-    Raises RedisError.
+    Raises Fenced, LogLost, RedisError, OperationalError, OSError.
     """
     start_ns = time.perf_counter_ns()
     try:
@@ -197,6 +201,11 @@ def _delegated(request: Request, called: Called, number: int) -> list[AnyEvent]:
         text = refusal_of(error)
     except ToolError as error:
         text = str(error)
+    except (RedisError, Fenced, LogLost, OperationalError, OSError):
+        raise
+    except Exception:  # a request whose call raises would run its round again and again
+        logger.exception("The agent of a call of %s was not started", request.pk)
+        text = "The agent was not started. The server's log has the details."
     result = catalog.Result(text, is_error=True, duration_us=(time.perf_counter_ns() - start_ns) // 1000)
     return finished(request, called, result, number)
 
@@ -215,10 +224,11 @@ def _as_they_end(
 
 
 def _announced(request: Request, events: Sequence[AnyEvent], calls: Sequence[_Due]) -> list[AnyEvent]:
-    """The events of the calls that run now, each written once."""
+    """The events of the calls that run now, or that no question tells of, each written once."""
     at, number = RequestClock(request.accepted_unix_us).at(), last_number(events)
     called = {event.call_id for event in events if isinstance(event, ToolCalled)}
-    new = [each.called for each in calls if each.result in (None, _TOO_MANY) and each.called.id not in called]
+    told = (None, _TOO_MANY, _CANNOT_ASK)
+    new = [each.called for each in calls if each.result in told and each.called.id not in called]
     return [_called(each, at, number) for each in new]
 
 

@@ -116,9 +116,9 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
         # If the process dies before this, readers still have the saved trace, which has these events too.
         transaction.on_commit(lambda: log.append(request.id, last, request.attempt, known, is_next=True), robust=True)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
+    transaction.on_commit(lambda: tell_agents(request), robust=True)
     transaction.on_commit(lambda: leave(request.id), robust=True)
     transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
-    transaction.on_commit(lambda: tell_agents(request), robust=True)
 
 
 def leave(request_id: str) -> None:

@@ -141,7 +141,8 @@ class Request(models.Model):
     @property
     def last_text(self) -> str:
         """The text of the last generation."""
-        return self.output_text[sum(len(each["text"]) for each in self.rounds or ()) :]
+        own = (each for each in self.rounds or () if not each.get("is_kept"))
+        return self.output_text[sum(len(each["text"]) for each in own) :]
 
     @property
     def caller(self) -> str:

@@ -27,7 +27,7 @@ _TIMEOUT_S = 9.0
 """Longest wait for a reply, which an idle read gets after _BLOCK_MS."""
 _PAGE_ENTRIES = 32
 _GATHER_S, _MOST_GATHER_S = 0.0005, 0.02
-"""Time between two reads for each log that is followed, and the most: a read costs the same for one frame as for many.
+"""Time between two reads for each log that had news, and the most: a read costs the same for one frame as for many.
 A page that follows one log waits for its frame half a millisecond at most."""
 _MAX_CONNECTIONS = 32
 _RETRY_S = 0.5
@@ -168,13 +168,14 @@ class Hub:
             try:
                 asked = dict(self._positions)
                 streams = {key: f"{seq}-0" for key, seq in asked.items()} | {self._wake_key: woken}
-                for raw_key, rows in await self._client.xread(streams, count=_PAGE_ENTRIES, block=_BLOCK_MS) or ():
+                found = await self._client.xread(streams, count=_PAGE_ENTRIES, block=_BLOCK_MS) or ()
+                for raw_key, rows in found:
                     key = raw_key.decode()
                     if key == self._wake_key:
                         woken = rows[-1][0].decode()
                     elif self._positions.get(key) == asked[key]:  # else a subscriber has sent the hub back
                         self._dispatch(key, [parse_entry(*row) for row in rows])
-                await asyncio.sleep(min(_GATHER_S * len(self._positions), _MOST_GATHER_S))
+                await asyncio.sleep(min(_GATHER_S * len(found), _MOST_GATHER_S))
             except RedisError:
                 await asyncio.sleep(_RETRY_S)
 

@@ -24,7 +24,8 @@ def task_of(arguments: str) -> str:
         raise ToolError(f"The arguments do not fit the tool's schema: {error}") from None
     if not isinstance(task, str) or not task.strip():
         raise ToolError("An agent needs a task.")
-    return task.replace("\x00", "\ufffd").strip()[:MOST_TASK_CHARS]
+    storable = task.encode(errors="replace").decode().replace("\x00", "\ufffd")  # no half of a surrogate pair, no NUL
+    return storable.strip()[:MOST_TASK_CHARS]
 
 
 DELEGATE = BuiltIn(

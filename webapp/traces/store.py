@@ -101,7 +101,8 @@ def delete(request: Request) -> None:
     """
     request_id = request.pk
     with transaction.atomic():
-        for agent in request.agents.exclude(finished_at=None):
+        request.agents.filter(finished_at=None).update(agent_of=None)  # each ends first, and posts its bill
+        for agent in request.agents.all():
             delete(agent)
         if hasattr(request, "message") or hasattr(request, "summary"):
             Trace.objects.filter(pk=request_id).delete()

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 import redis
+from django.db import IntegrityError
+from django.test import Client
 
 from inference.protocol.events import (
     AgentFinished,
@@ -24,7 +26,8 @@ from tests.queues import GENERATE
 from tests.webapp.lifecycle.test_approvals import begun
 from tests.webapp.lifecycle.test_rounds import answered, events_of, generated, run_queued
 from webapp.billing.models import LedgerEntry
-from webapp.lifecycle import calling
+from webapp.chat.models import Message
+from webapp.lifecycle import agents, calling
 from webapp.lifecycle.advance import advance, agent_ended, next_step
 from webapp.lifecycle.stop import stop, stop_agents
 from webapp.lifecycle.tasks import prepare
@@ -246,6 +249,77 @@ def test_the_trace_of_a_parent_is_deleted_with_those_of_its_agents(
     delegating.refresh_from_db()
     store.delete(delegating)
     assert not Request.objects.filter(pk=agent.pk).exists() and not store.load_frames(agent.pk)
+
+
+def test_an_open_agent_outlives_its_parents_trace(delegating: Request, redis_client: redis.Redis) -> None:
+    """Its end posts its bill. The API refuses the deletion until then."""
+    (agent,) = agents_of(delegating)
+    redis_client.delete(GENERATE)
+    assert stop(delegating)
+    Message.objects.all().delete()
+    client = Client()
+    client.force_login(delegating.user)
+    assert client.delete(f"/api/requests/{delegating.pk}").status_code == 409
+    store.delete(Request.objects.get(pk=delegating.pk))
+    agent.refresh_from_db()
+    assert not agent.is_settled and agent.agent_of_id is None
+
+
+def test_agents_of_a_parent_whose_settling_process_died_are_stopped(
+    delegating: Request, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (agent,) = agents_of(delegating)
+    redis_client.delete(GENERATE)
+    with monkeypatch.context() as patched:
+        patched.setattr("webapp.lifecycle.settle.tell_agents", lambda _: None)
+        assert stop(delegating)
+    advance(delegating.pk)  # the watchdog does, as long as the lease is not ended
+    agent.refresh_from_db()
+    assert agent.is_settled
+
+
+def test_a_process_that_is_late_finds_the_agent_of_the_other(
+    parent: Request, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = agents.begin
+
+    def begun_elsewhere(*arguments: Any) -> None:
+        begin(*arguments)
+        raise IntegrityError
+
+    monkeypatch.setattr(agents, "begin", begun_elsewhere)
+    answered(parent, redis_client, SUM)
+    run_queued(redis_client)
+    assert [event.request_id for event in of_kind(parent, AgentStarted)] == [agents_of(parent)[0].pk]  # type: ignore[union-attr]
+
+
+def test_an_agent_has_no_tool_that_its_parent_asks_about(redis_client: redis.Redis, parent: Request) -> None:
+    """Also where an operator let it run unasked since."""
+    features = flags_of(NAMES, ["calculator"])
+    parent.input = msgspec.structs.replace(parent.input, features=features)  # type: ignore[type-var]
+    parent.save()
+    answered(parent, redis_client, SUM)
+    run_queued(redis_client)
+    assert tools_of(agents_of(parent)[0].input.features) == frozenset()  # type: ignore[union-attr]
+
+
+def test_a_task_with_half_a_character_starts_an_agent(parent: Request, redis_client: redis.Redis) -> None:
+    answered(parent, redis_client, written("delegate", r'{"task": "Add \ud800\u0000."}'))
+    run_queued(redis_client)
+    (agent,) = agents_of(parent)
+    assert agent.input.messages[-1].content == "Add ?\ufffd."
+
+
+def test_a_fault_in_starting_an_agent_is_a_result(
+    parent: Request, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(agents, "begin", fails)
+    answered(parent, redis_client, SUM)
+    run_queued(redis_client)
+    assert [is_error for _, is_error in results(parent)] == [True] and agents_of(parent) == []
 
 
 @pytest.mark.parametrize("arguments", ['{"task": " "}', '{"task": 3}', "[]", '{"job": "x"}'])

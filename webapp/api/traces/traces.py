@@ -165,6 +165,8 @@ def delete_request(request: HttpRequest, request_id: str) -> None:
     found = find(request, request_id)
     if not found.is_settled:
         raise ApiError(409, "still_running", "The request is still running. Stop it first.")
+    if found.agents.filter(finished_at=None).exists():
+        raise ApiError(409, "still_running", "An agent of the request is still running. Delete it in a moment.")
     store.delete(found)
 
 
