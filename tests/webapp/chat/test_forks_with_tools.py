@@ -22,7 +22,7 @@ from inference.protocol.events import (
     ToolFinished,
 )
 from inference.protocol.generations import by_number, numbered
-from inference.protocol.request import GenerationRequest, Usage
+from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.protocol.tool_calls import written
 from inference.tokenization.tokenizer import Tokenizer
 from tests.queues import GENERATE
@@ -220,6 +220,14 @@ def test_other_settings_keep_the_tools(alice: Client, parent: Request, work: Wor
     forked(alice, parent, position=1, params={"temperature": 1.5, "max_tokens": 100})
     params = work.queued().params
     assert params.temperature == 1.5 and params.tool_calls is not None
+
+
+def test_a_fork_with_a_text_of_its_user_need_not_call(alice: Client, parent: Request, work: Work) -> None:
+    forked(alice, parent, text="Hello", generation=0)
+    calls = work.queued().params.tool_calls
+    assert calls is not None and not calls.is_required
+    forked_by_place = forked(alice, parent, position=1, generation=0)
+    assert msgspec.convert(forked_by_place.params, SamplingParams).tool_calls.is_required  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("place", [{"generation": 2, "position": 0}, {"generation": -1, "position": 0}])

@@ -71,8 +71,8 @@ def test_a_set_of_runs_declines_such_a_call_and_says_why(alice: Client, work: Wo
     work.call()
     finished = only(events_of(run.pk), ToolFinished)
     assert finished.is_error and "a set of several runs cannot ask" in finished.result
-    kinds = {type(each) for each in events_of(run.pk)}
-    assert ToolApprovalAsked not in kinds and ToolCalled not in kinds
+    assert only(events_of(run.pk), ToolCalled).name == "rename_conversation"
+    assert not any(isinstance(each, ToolApprovalAsked) for each in events_of(run.pk))
     assert work.queued().generation == 1
 
 
@@ -95,6 +95,17 @@ def test_a_rerun_of_a_fork_has_its_rounds_and_its_tools(alice: Client, work: Wor
     work.call()
     assert only(events_of(run.pk), ToolCalled).call_id == "call_1_0"
     assert only(events_of(run.pk), RequestAccepted).features == ("tool:calculator",)
+
+
+def test_a_rerun_of_a_fork_needs_room_beyond_its_kept_rounds(alice: Client, work: Work) -> None:
+    parent = asked(alice, "calculator")
+    spent = len(work.answer(parent, CALL))
+    work.call()
+    work.answer(parent, "It is 391.")
+    fork = forked(alice, parent, position=2)
+    work.answer(fork, " 391.")
+    status, refused = post(alice, f"/api/requests/{fork.pk}/reruns", {"grid": {"max_tokens": [spent + 2]}})
+    assert (status, refused["error"]["field"]) == (400, "grid.max_tokens")
 
 
 def test_a_rerun_of_an_imported_trace_calls_no_tool(alice: Client, work: Work) -> None:
