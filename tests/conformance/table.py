@@ -37,6 +37,8 @@ CLIENTS = {
     "scripted.test_thinking": "openai and anthropic (Python), a scripted model that thinks in tags",
     "scripted.test_thinking_page": "Chromium on the chat page, a scripted model that thinks in tags",
     "scripted.test_agents_page": "Chromium on the chat page, a scripted model that delegates",
+    "scripted.test_withheld": "httpx, WebSocket and the server's files, a scripted model that must not be heard",
+    "scripted.test_leaks": "the search for withheld text",
     "test_schemathesis": "schemathesis 4.32.5, the OpenAPI document",
     "openai.test_bad_bodies": "httpx, broken bodies",
 }
