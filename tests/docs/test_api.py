@@ -38,7 +38,7 @@ def answers(tmp_path: Path) -> list[str]:
 
 
 def test_they_do_what_they_are_said_to(answers: list[str]) -> None:
-    talk, person, date, biased, three, once, refused, wrong, notes = answers
+    talk, person, date, biased, three, once, refused, wrong, misspelt, notes = answers
     assert len(talk.splitlines()) == 2
     assert PERSON.fullmatch(person) and set(json.loads(person)) == {"name", "age"}
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", date)
@@ -52,6 +52,7 @@ def test_they_do_what_they_are_said_to(answers: list[str]) -> None:
         "params.top_p",
         "n",
     ]
+    assert json.loads(misspelt)["error"]["field"] == "words"
     assert "8,192 tokens" in notes
     error = json.loads(refused)["error"]
     assert error["field"] == "params.json_schema"
