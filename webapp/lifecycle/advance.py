@@ -48,6 +48,7 @@ from webapp.lifecycle.generation_request import tokenizer_version
 from webapp.lifecycle.placement import unavailable
 from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, leave, settle
 from webapp.requests import services
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
 from webapp.requests.rounds import after_generation
 from webapp.requests.workers import suspect
@@ -196,8 +197,11 @@ def _take_over(request: Request) -> None:
         if new := events[logged.seq :]:
             log.append(request.pk, new, request.attempt, logged, is_next=True)
         settle(request.pk, _ENDED_WORKERS)
-    else:
+        return
+    try:
         dispatch.queue_generation(request, events, logged)
+    except CannotPrepare as error:
+        settle(request.pk, error.failure)
 
 
 def last_begun(events: Sequence[AnyEvent]) -> int | None:

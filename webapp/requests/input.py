@@ -112,6 +112,12 @@ def is_stepped(source: RequestInput) -> bool:
     return isinstance(source, MessagesInput | ForkInput) and source.is_stepped
 
 
+def has_pictures(source: RequestInput) -> bool:
+    """True of a prompt whose tokens only its model's server can count."""
+    segments = source.context.segments if isinstance(source, SavedInput) else ()
+    return any(each.image is not None for each in (*source.messages, *segments))
+
+
 class InputField(models.JSONField):
     """A JSON column that holds a struct, or one of several, which `kind` identifies."""
 
