@@ -78,7 +78,7 @@ class RedisPictures:
         # One by one: together they may take longer than a command's time limit.
         for digest, data in pictures.items():
             pipeline = self._client.pipeline()  # the key has its end from the first picture on
-            pipeline.hset(key, _field(attempt, digest), data)  # type: ignore[arg-type]
+            pipeline.hset(key, _field(attempt, digest), data)
             pipeline.expire(key, expiry_s)
             pipeline.execute()
 

@@ -162,7 +162,8 @@ def _png(data: bytes) -> _Found:
 
 def _jpeg(data: bytes) -> _Found:
     """Walk the segments and the scans between them, up to the end marker."""
-    place, size = 2, None
+    place = 2
+    size: tuple[int, int] | None = None
     for _ in _parts():
         place = _next_marker(data, place)
         marker = data[place + 1]

@@ -115,7 +115,8 @@ def is_stepped(source: RequestInput) -> bool:
 def has_pictures(source: RequestInput) -> bool:
     """True of a prompt whose tokens only its model's server can count."""
     segments = source.context.segments if isinstance(source, SavedInput) else ()
-    return any(each.image is not None for each in (*source.messages, *segments))
+    images = [*(message.image for message in source.messages), *(segment.image for segment in segments)]
+    return any(image is not None for image in images)
 
 
 class InputField(models.JSONField):

@@ -170,6 +170,21 @@ def test_the_servers_own_count_is_paid(
     assert (events[-1].usage.output, said(events)[0]) == (19, THOUGHT[0])
 
 
+def test_an_answer_that_the_guard_ends_is_paid_up_to_its_limit(
+    stub: str, script: Script, start: Start, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    script.stream(*[thought(" two", "reasoning", False)] * 70, *map(word, ANSWER), ends="wait")
+    asked = thinking_job(tokenizer, thinking(tokenizer)).request
+    asked = msgspec.structs.replace(asked, params=msgspec.structs.replace(asked.params, stop=("is",)))
+    log = MemoryEventLog()
+    backend = start(server_at(stub, Kind.OTHER))
+    services = WorkerServices("test", backend, tokenizer, Grammars(tokenizer), guard, log)
+    assert Generation(services, asked, time.monotonic_ns()).run() is None
+    events = [event for frame in log.read(asked.request_id) for event in frame.events]
+    assert isinstance(events[-1], GenerationFinished)
+    assert (events[-1].finish_reason, events[-1].usage.output) == ("stop", asked.params.max_tokens)
+
+
 def test_an_end_tag_among_several_tokens_is_the_end(script: Script, answered: Answered, tokenizer: Tokenizer) -> None:
     found = thinking(tokenizer)
     tag = [tokenizer.piece(token).decode() for token in found.end_ids]

@@ -29,6 +29,7 @@ from webapp.attachments.extraction.unreadable import Unreadable
 from webapp.attachments.models import Attachment, Content
 from webapp.attachments.pictures import is_picture, picture_of, read_picture
 from webapp.lifecycle import tasks as lifecycle
+from webapp.lifecycle.advance import advance
 from webapp.lifecycle.settle import settle
 from webapp.registry.models import RegisteredModel
 from webapp.requests import services
@@ -213,7 +214,7 @@ def test_the_log_and_the_message_name_the_picture_and_have_no_byte_of_it(
     ]
     key = pictures_key(asked.request_id)
     assert redis_client.hvals(key) == [PNG]
-    assert 0 < int(redis_client.ttl(key)) <= 600  # type: ignore[arg-type]
+    assert 0 < redis_client.ttl(key) <= 600
     assert services.pictures().take(asked.request_id, asked.attempt, [digest]) == {digest: PNG}
 
 
@@ -244,6 +245,23 @@ def test_a_server_without_room_for_pictures_refuses_in_words(
     assert first(events, ContextAssembled) is not None and first(events, GenerationQueued) is None
     failed = first(events, RequestFailed)
     assert failed is not None and failed.code == "overloaded" and "pictures" in failed.message
+
+
+@pytest.mark.django_db(transaction=True)
+def test_another_attempt_without_room_ends_the_request_in_words(
+    alice: Client, attached: str, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise NoRoomForPictures
+
+    sent = send(alice, begin(alice, model=SEEING), "What is it?", attachments=[attached])
+    request_id = sent["assistant_message"]["request_id"]
+    lifecycle.prepare(request_id)
+    redis_client.delete(model_queue(SEEING, services.prompt_services(SEEING).tokenizer.version))
+    monkeypatch.setattr(RedisPictures, "put", refuse)
+    advance(request_id)
+    request = Request.objects.get(pk=request_id)
+    assert (request.attempt > 1, request.error_code) == (True, "overloaded")
 
 
 @pytest.mark.django_db(transaction=True)
