@@ -54,6 +54,8 @@ def problem(kind: Kind, request: GenerationRequest) -> str | None:
     if params.max_tokens == 0:
         return f"This model is served by {_a(kind)}, which reads no prompt without an answer. Ask for 1 token or more."
     changed = [name for name in params.__struct_fields__ if getattr(params, name) != getattr(default, name)]
+    if params.thinking_tokens == 0:  # the prompt has no thinking, and that is all it means here
+        changed.remove("thinking_tokens")
     if not params.dry_multiplier:
         changed = [name for name in changed if not name.startswith("dry_")]
     if wrong := [name for name in changed if name not in _SUPPORTED[kind]]:
@@ -114,6 +116,8 @@ def chat_body(
     body["messages"] = [_message(each, pictures) for each in request.chat]
     if max_tokens is None:
         del body["max_tokens"]
+    if request.params.thinking_tokens == 0 and kind is not Kind.OTHER:  # the server renders the template itself
+        body["chat_template_kwargs"] = {"enable_thinking": False}
     if kind is Kind.LLAMA_CPP:
         body["repeat_last_n"] = -1  # the whole context
         body["return_progress"] = False  # it counts tokens of the pictures, which the prompt's own have no place for

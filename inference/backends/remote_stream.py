@@ -27,6 +27,8 @@ from inference.protocol.request import FinishReason, Usage
 from inference.protocol.snapshot import WorkerRequest, WorkState
 
 _MOST_PROMPT_TOKENS = 1 << 31
+_MORE_IN_ALL = 64
+"""Tokens beyond twice the limit at which an answer counts as endless."""
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
@@ -57,6 +59,8 @@ class RemoteStream:
         self._num_tokens = 0
         self._num_guessed = 0
         """Those of them that only their text tells of: the server counts them itself."""
+        self._num_left_out = 0
+        """Tokens of thinking that has no place in the answer."""
         self._num_told: int | None = None
         self._thinking = ToldThinking(job.request.thinking, vocabulary, answer_so_far)
         self._num_kept = len(self._request.kept_ids)
@@ -165,21 +169,24 @@ class RemoteStream:
 
     def _is_beyond_end(self, chunk: Chunk) -> bool:
         """True when the server goes on after a token that ends the answer for us: closing the connection stops it."""
-        return self._finish_reason is not None and bool(chunk.choices and chunk.choices[0].logprobs)
+        is_more = bool(chunk.choices and chunk.choices[0].logprobs) or bool(chunk.reasoning)
+        return self._finish_reason is not None and is_more
 
     def _take(self, chunk: Chunk) -> None:
         events: list[AnyEvent] = []
         if chunk.prompt_progress is not None and not self._request.chat:
             events += self._prefill(chunk.prompt_progress)
         found = list(choices(chunk, self._table.find))
+        if self._thinking.is_left_out(chunk):
+            self._leave_out(chunk, len(found))
+            found = []
         events += self._thought(chunk, found)
         for choice in found:
             events += self._hidden(chunk, choice)
             if self._finish_reason is None:
                 top = choice.top[: self._job.request.num_candidates]
                 events.append(self._sampled(choice.chosen.id, choice.chosen.logprob, top))
-        if chunk.num_completion is not None and 0 < chunk.num_completion <= self._max_tokens:
-            self._num_told = chunk.num_completion
+        self._num_told = chunk.num_completion or self._num_told
         if self._request.chat:
             self._count_prompt(chunk)
         if chunk.num_cached is not None:
@@ -194,11 +201,29 @@ class RemoteStream:
 
     def _thought(self, chunk: Chunk, found: list[Choice]) -> list[AnyEvent]:
         """Return the tokens of thinking, and of its tags, that the server shows as text alone."""
+        events: list[AnyEvent] = []
         if self._finish_reason is not None:
-            return []
-        ids = self._thinking.ids_before(chunk, found[0].chosen.id if found else None)
-        self._num_guessed += len(ids)
-        return [self._sampled(token, None, []) for token in ids]
+            return events
+        for token in self._thinking.ids_before(chunk, [choice.chosen.id for choice in found]):
+            if self._finish_reason is None:
+                self._num_guessed += 1
+                events.append(self._sampled(token, None, []))
+        return events
+
+    def _leave_out(self, chunk: Chunk, num: int) -> None:
+        """Count thinking that has no place in the answer. num: of its tokens, where the server gives them."""
+        self._num_left_out += num or len(self._vocabulary.encode(chunk.reasoning))
+        self._end_where_endless()
+
+    def _end_where_endless(self) -> None:
+        """End an answer whose server keeps to no limit in its field of thinking."""
+        if self._finish_reason is None and self._num_tokens + self._num_left_out > self._most_in_all:
+            self._finish_reason = "length"
+
+    @property
+    def _most_in_all(self) -> int:
+        """More tokens than an answer within its limit has: our tokens of a server's texts may be more than its own."""
+        return 2 * self._max_tokens + _MORE_IN_ALL
 
     def _count_prompt(self, chunk: Chunk) -> None:
         """Take over the server's counts, which no tokenizer here can make. One that cannot be true is left out."""
@@ -279,6 +304,7 @@ class RemoteStream:
             self._finish_reason = "stop"
         elif self._num_tokens - self._num_guessed >= self._max_tokens:
             self._finish_reason = "length"
+        self._end_where_endless()
 
     def _usage(self) -> Usage:
         """Count the tokens seen; a server's own count may include some that it did not show.
@@ -289,13 +315,17 @@ class RemoteStream:
         num_read = num_prompt if self._num_tokens else self._num_prefilled
         num_input = min(num_read, num_prompt - self._num_resumed)
         num_cached = min(self._num_cached or 0, num_input)
-        num_output = self._num_resumed + self._num_tokens
+        num_output = self._num_resumed + min(self._num_tokens, max(self._max_tokens, 0))
         return Usage(uncached_input=num_input - num_cached, cache_read=num_cached, output=num_output)
 
     @property
     def _num_output_told(self) -> int | None:
-        is_needed = self._num_guessed and self._num_told is not None
-        return self._num_resumed + (self._num_told or 0) if is_needed else None
+        """The server's count where only it knows the number; one that cannot be true is left out."""
+        if not self._num_guessed:
+            return None
+        told, most = self._num_told, self._max_tokens
+        is_true = told is not None and self._num_tokens - self._num_guessed <= told <= most
+        return self._num_resumed + (told if is_true and told is not None else min(self._num_tokens, most))
 
     def _deliver(self, events: list[AnyEvent], reason: FinishReason | None = None) -> None:
         output = StepOutput(

@@ -68,9 +68,9 @@ def hinted_worker_key(principal: str, model: str, hint: str) -> str:
     return f"{PREFIX}hinted:{model}:{principal}:{digest}"
 
 
-def picture_key(sha256: str) -> str:
-    """Text: the bytes of a picture that a queued generation names. Expires with the generation's message."""
-    return f"{PREFIX}picture:{sha256}"
+def pictures_key(request_id: str) -> str:
+    """Hash: `<attempt>:<sha256>`, the bytes of a picture that the attempt's generation names. Expires."""
+    return f"{PREFIX}pictures:{{{request_id}}}"
 
 
 def worker_key(name: str) -> str:

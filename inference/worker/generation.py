@@ -111,7 +111,7 @@ class Generation:
         output_ids = known_ids(self._resumed.tokens, services.tokenizer.encode) if self._resumed else ()
         is_asked = self._resumed is not None and self._resumed.is_answer_asked
         names = [part.image for message in request.chat for part in message.parts if part.image]
-        pictures = services.pictures.get(names) if names else {}
+        pictures = services.pictures.take(request.request_id, request.attempt, names) if names else {}
         grammar = services.grammars.compile(params)
         self._job = Job(request, stop_ids, clock, grammar, output_ids, is_asked, pictures)
         self._guard = OutputGuard(
@@ -394,7 +394,8 @@ class Generation:
     def _num_output(self, output: StepOutput) -> int:
         """Return the tokens to pay for: none that the engine made before it learnt of the answer's end."""
         told = None if self._guard.is_over else output.num_output_told
-        return self._guard.num_tokens if told is None else told
+        most = self._request.params.max_tokens - len(self._request.kept_ids)
+        return min(self._guard.num_tokens if told is None else told, max(0, most))
 
     def _reason(self, reason: FinishReason) -> FinishReason:
         """Return the guard's decision, if any, also where the engine ended by itself in the same step."""

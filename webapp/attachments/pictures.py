@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from inference.protocol.events import Image
+from webapp.attachments.extraction.kinds import is_promise
 from webapp.attachments.extraction.unreadable import Unreadable
 
 MAX_PICTURE_BYTES = 5 << 20
@@ -21,6 +22,10 @@ MAX_PICTURE_BYTES = 5 << 20
 MAX_SIDE = 8192
 MAX_PIXELS = 40_000_000
 """A decoded pixel takes the server 3 to 12 bytes."""
+_MAX_PARTS = 10_000
+"""Chunks, segments or extensions of one picture, which are walked one by one."""
+_MAX_BLOCKS = 50_000
+"""Blocks of a GIF's data. With 255 bytes each, half as many fill the largest picture."""
 MAX_IN_PROMPT = 20
 MAX_PROMPT_BYTES = 20 << 20
 """Of all pictures of one prompt."""
@@ -36,6 +41,7 @@ _ENDINGS = {
     ".gif": "image/gif",
 }
 _SVG = "SVG is refused: it may hold programs. Attach it as PNG."
+_NO_JPEG = "The picture is no valid JPEG."
 _TRUNCATED = "The picture is cut short. Save it again, or send it again."
 _PNG = b"\x89PNG\r\n\x1a\n"
 _SIZED = (*range(0xC0, 0xC4), *range(0xC5, 0xC8), *range(0xC9, 0xCC), *range(0xCD, 0xD0))
@@ -89,7 +95,7 @@ def picture_of(name: str, data: bytes) -> Picture:
     if ending == ".svg":
         raise Unreadable(_SVG)
     kind = media_type_of(data)
-    if ending and _ENDINGS.get(ending) != kind and kind is not None:
+    if is_promise(ending) and _ENDINGS.get(ending) != kind and kind is not None:
         raise Unreadable(f"The file's name ends in {ending}, but its content is {kind}.")
     return read_picture(data)
 
@@ -128,13 +134,19 @@ def _check_size(width: int, height: int) -> None:
         )
 
 
+def _parts(limit: int = _MAX_PARTS) -> Iterator[int]:
+    """Count the parts of a picture. Raises Unreadable after the last that it may have."""
+    yield from range(limit)
+    raise Unreadable(f"The picture has more than {limit:,} parts. Save it again.")
+
+
 def _png(data: bytes) -> _Found:
     """Walk the chunks: the first has the size, and IEND is the end."""
     if data[12:16] != b"IHDR":
         raise Unreadable("The picture is no valid PNG.")
     width, height = struct.unpack_from(">II", data, 16)
     place, has_pixels = len(_PNG), False
-    while True:
+    for _ in _parts():
         (length,) = struct.unpack_from(">I", data, place)
         kind = data[place + 4 : place + 8]
         place += 12 + length
@@ -142,27 +154,32 @@ def _png(data: bytes) -> _Found:
             raise _Cut
         has_pixels = has_pixels or kind == b"IDAT"
         if kind == b"IEND":
-            if not has_pixels:
-                raise _Cut
-            return _Found(width, height, data[:place])
+            break
+    if not has_pixels:
+        raise _Cut
+    return _Found(width, height, data[:place])
 
 
 def _jpeg(data: bytes) -> _Found:
     """Walk the segments and the scans between them, up to the end marker."""
-    place, size = 2, None
-    while True:
+    place = 2
+    size: tuple[int, int] | None = None
+    for _ in _parts():
         place = _next_marker(data, place)
         marker = data[place + 1]
         place += 2
         if marker == 0xD9:
-            if size is None:
-                raise Unreadable("The picture is no valid JPEG.")
-            return _Found(*size, data[:place])
+            break
         (length,) = struct.unpack_from(">H", data, place)
         if marker in _SIZED:
+            if size is not None:  # readers differ in the one that they take
+                raise Unreadable(_NO_JPEG)
             height, width = struct.unpack_from(">HH", data, place + 3)
             size = (width, height)
         place += max(2, length)
+    if size is None:
+        raise Unreadable(_NO_JPEG)
+    return _Found(*size, data[:place])
 
 
 def _next_marker(data: bytes, place: int) -> int:
@@ -176,7 +193,9 @@ def _gif(data: bytes) -> _Found:
     """Walk the blocks up to the end of the first frame, and end the file there."""
     width, height, flags = struct.unpack_from("<HHB", data, 6)
     place = 13 + _table(flags)
-    while data[place] == 0x21:  # an extension
+    for _ in _parts():
+        if data[place] != 0x21:  # no further extension
+            break
         place = _after_blocks(data, place + 2)
     if data[place] != 0x2C:
         raise _Cut
@@ -191,9 +210,12 @@ def _table(flags: int) -> int:
 
 
 def _after_blocks(data: bytes, place: int) -> int:
-    while size := data[place]:
+    for _ in _parts(_MAX_BLOCKS):
+        size = data[place]
         place += 1 + size
-    return place + 1
+        if not size:
+            break
+    return place
 
 
 def _webp(data: bytes) -> _Found:
@@ -201,7 +223,12 @@ def _webp(data: bytes) -> _Found:
     end = 8 + length
     if end > len(data):
         raise _Cut
-    kind = data[12:16]
+    kind, place = data[12:16], 12
+    for _ in _parts():
+        if place + 8 > end:
+            break
+        (length,) = struct.unpack_from("<I", data, place + 4)
+        place += 8 + length + length % 2
     if kind == b"VP8X":
         width, height = (1 + int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
     elif kind == b"VP8L":

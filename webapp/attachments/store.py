@@ -23,6 +23,8 @@ MAX_FILES = 500
 """Limit on the files of one user."""
 MAX_CALLED_BYTES = 100 << 20
 """Limit on the bytes of the pictures that calls of one user's programs brought."""
+MAX_CALLED = 500
+"""Limit on their number."""
 MAX_READING = 4
 """Files of one user that wait to be read, or are being read."""
 _CALL_RUNS = timedelta(minutes=15)
@@ -89,14 +91,15 @@ def keep_called(user_id: int, pictures: Sequence[Picture], model: str) -> None:
 
 def _make_room(own: QuerySet[Attachment], num_bytes: int, now: datetime) -> None:
     """Raises NoRoom."""
-    taken = own.aggregate(taken=Sum("num_bytes"))["taken"] or 0
+    taken, num = own.aggregate(taken=Sum("num_bytes"))["taken"] or 0, own.count()
     for each in own.filter(created_at__lt=now - _CALL_RUNS).order_by("created_at"):
-        if taken + num_bytes <= MAX_CALLED_BYTES:
+        if taken + num_bytes <= MAX_CALLED_BYTES and num < MAX_CALLED:
             return
-        taken -= each.num_bytes
+        taken, num = taken - each.num_bytes, num - 1
         each.delete()
-    if taken + num_bytes > MAX_CALLED_BYTES:
-        message = f"The pictures of your last calls have {MAX_CALLED_BYTES >> 20} MiB, the limit. Wait some minutes."
+    if taken + num_bytes > MAX_CALLED_BYTES or num >= MAX_CALLED:
+        limit = f"{MAX_CALLED} pictures" if num >= MAX_CALLED else f"{MAX_CALLED_BYTES >> 20} MiB"
+        message = f"The pictures of your last calls reach {limit}, the limit. Wait some minutes."
         raise NoRoom("too_many_requests", message)
 
 

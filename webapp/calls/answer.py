@@ -236,7 +236,7 @@ class AnswerReader:
             usage=usage,
             is_cancelled=self._is_cancelled,
             is_cache_known=self._is_cache_known,
-            num_thinking_tokens=self._num_thinking,
+            num_thinking_tokens=min(self._num_thinking, usage.output),
         )
 
     def _stop_text(self) -> str | None:

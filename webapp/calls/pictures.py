@@ -17,6 +17,7 @@ from webapp.registry.offered import has_vision, no_vision
 
 _DATA = "data:"
 _BASE64 = ";base64"
+_JPEG = "image/jpeg"
 _SCHEMES = ("http:", "https:", "ftp:", "file:")
 
 
@@ -50,6 +51,7 @@ class CallPictures:
         """Take a picture in base64. Raises ApiError."""
         self._check_vision(place)
         picture = _read(data, place)
+        media_type = _JPEG if media_type == "image/jpg" else media_type
         if media_type != picture.image.media_type:
             told = f"is said to be {str(media_type)[:40]!r}, and its bytes are {picture.image.media_type}"
             raise _wrong(f"{place} {told}. Send its true type.", place)

@@ -15,6 +15,7 @@ _CHAT = (
     "api/session",
     "api/models",
     "api/attachments",
+    "api/pictures",
     "api/conversations",
     "api/messages",
     "api/requests",

@@ -49,6 +49,7 @@ from webapp.lifecycle.placement import unavailable
 from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, leave, settle
 from webapp.lifecycle.stop import stop_agents
 from webapp.requests import services
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
 from webapp.requests.rounds import after_generation
 from webapp.requests.workers import suspect
@@ -198,8 +199,11 @@ def _take_over(request: Request) -> None:
         if new := events[logged.seq :]:
             log.append(request.pk, new, request.attempt, logged, is_next=True)
         settle(request.pk, _ENDED_WORKERS)
-    else:
+        return
+    try:
         dispatch.queue_generation(request, events, logged)
+    except CannotPrepare as error:
+        settle(request.pk, error.failure)
 
 
 def last_begun(events: Sequence[AnyEvent]) -> int | None:

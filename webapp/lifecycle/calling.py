@@ -141,11 +141,9 @@ def go_on(request: Request) -> None:
     frames = log.read(request.pk)
     events = [event for frame in frames for event in frame.events]
     try:
-        new = _next_prompt(request, events)
+        queue_generation(request, [*events, *_next_prompt(request, events)], end_of(frames))
     except CannotPrepare as error:
         settle(request.pk, error.failure)
-        return
-    queue_generation(request, [*events, *new], end_of(frames))
 
 
 @dataclass(frozen=True)

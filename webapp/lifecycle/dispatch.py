@@ -12,6 +12,7 @@ import msgspec
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.entry import Mark
 from inference.eventlog.keys import model_queue, worker_queue
+from inference.eventlog.pictures import NoRoomForPictures
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import AnyEvent, GenerationQueued
 from inference.protocol.generations import last_number
@@ -21,6 +22,7 @@ from webapp.celery import app
 from webapp.lifecycle.generation_request import generation_request, tokenizer_version
 from webapp.lifecycle.placement import is_served, place
 from webapp.requests import services
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import cache_hint
 from webapp.requests.models import Request
 from webapp.requests.queues import GENERATION_EXPIRY_S, add_generate_queue, num_generations, queue_lengths
@@ -37,6 +39,8 @@ _QUEUED_S = 4.0
 """Interval at which a generation that no worker has claimed is looked for in its queue."""
 _TAKEN_S = 2.0
 """Longest time in which one worker claims what was sent to it alone."""
+_PICTURES_S = 300
+"""Life of pictures that lie ready. A generation that still waits in its queue has it renewed at each look."""
 
 
 def queue_preparation(request: Request) -> None:
@@ -48,11 +52,12 @@ def queue_preparation(request: Request) -> None:
 def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark) -> None:
     """Log the last of the events and queue the generation, once: a second call for the same log raises Fenced.
 
-    events: all of the request's, of which the log has those up to `logged`. Raises Fenced, LogLost, OperationalError,
-    RedisError, OSError.
+    events: all of the request's, of which the log has those up to `logged`. Raises CannotPrepare, Fenced, LogLost,
+    OperationalError, RedisError, OSError.
     """
     at = RequestClock(request.accepted_unix_us).at
     generation, version = generation_request(request, events), tokenizer_version(events)
+    _lay_ready(request, generation)  # before the lease, which ends where a slow database takes long
     worker = place(generation, version, cache_hint(request.input))
     queue = worker_queue(worker) if worker else model_queue(request.model, version)
     depth = num_generations(queue)
@@ -61,7 +66,6 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark)
     entry = services.event_log().append(request.pk, new, request.attempt, logged, is_next=True)
     payload = encode_generation(msgspec.structs.replace(generation, log_seq=entry.last_seq))
     services.leases().grant(request.pk, request.attempt, _TAKEN_S if worker else _QUEUED_S, worker)
-    _lay_ready(request, generation)
     add_generate_queue(queue)
     # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
     app.send_task(
@@ -70,14 +74,18 @@ def queue_generation(request: Request, events: Sequence[AnyEvent], logged: Mark)
 
 
 def _lay_ready(request: Request, generation: GenerationRequest) -> None:
-    """Lay the user's own pictures ready for the worker, as its message only names them. Raises RedisError.
+    """Lay the user's own pictures ready for the worker, as its message only names them.
 
-    One that is not kept any more is missing there, and the worker says so.
+    One that is not kept any more is missing there, and the worker says so. Raises CannotPrepare, RedisError.
     """
     names = {part.image for message in generation.chat for part in message.parts if part.image}
     found = {name: data for name in names if (data := picture_bytes(request.user_id, name)) is not None}
-    if found:
-        services.pictures().put(found, GENERATION_EXPIRY_S)
+    if not found:
+        return
+    try:
+        services.pictures().put(request.pk, request.attempt, found, _PICTURES_S)
+    except NoRoomForPictures as error:
+        raise CannotPrepare("generation", "overloaded", str(error)) from None
 
 
 def queue_calls(request: Request) -> None:
@@ -121,6 +129,7 @@ def keep_waiting(request: Request, events: Sequence[AnyEvent], logged: Mark) -> 
     LogLost, RedisError.
     """
     services.leases().grant(request.pk, request.attempt, _QUEUED_S)
+    services.pictures().keep(request.pk, _PICTURES_S)
     version = tokenizer_version(events)
     if is_served(request.model, version):
         depth = num_generations(model_queue(request.model, version))

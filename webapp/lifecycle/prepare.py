@@ -113,7 +113,8 @@ class Preparation:
         if self._is_given:
             return "\n".join(message.content for message in self._messages)
         system = [message.content for message in self._messages if self._is_own_system(message)]
-        said = [*system, *self._imported(packing), *(message.content for message in self._messages[-1:])]
+        texts = [message for message in self._messages if message.image is None]  # a picture may be the last message
+        said = [*system, *self._imported(packing), *(message.content for message in texts[-1:])]
         return "\n".join(said)
 
     def _is_own_system(self, message: SourceMessage) -> bool:

@@ -122,9 +122,13 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
 
 
 def leave(request_id: str) -> None:
-    """Correct the rates of a settled request, then end its lease: until that is done, the watchdog repeats it."""
+    """Correct the rates of a settled request, then end its lease: until that is done, the watchdog repeats it.
+
+    Pictures that no worker took away go last: they expire by themselves.
+    """
     correct(request_id)
     services.leases().end(request_id)
+    services.pictures().drop(request_id)
 
 
 def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:

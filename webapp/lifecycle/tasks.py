@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from threading import Thread
 from typing import Any
 
@@ -113,6 +114,8 @@ def _hand_on(request: Request, prepared: Prepared, before: Frame) -> None:
         return
     try:
         queue_generation(request, [*before.events, *prepared.events], end_of([before]))
+    except CannotPrepare as error:
+        _hand_on(request, replace(prepared, failure=error.failure), before)
     except (OperationalError, RedisError, OSError):
         settle(request.pk, _NO_QUEUE)
 

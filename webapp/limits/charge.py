@@ -15,7 +15,7 @@ from webapp.billing.book import PriceSet
 from webapp.limits.rates import Bucket, Kind
 from webapp.limits.refusal import Work
 from webapp.requests import services
-from webapp.requests.input import ForkInput, SavedInput, features_of
+from webapp.requests.input import ForkInput, SavedInput, features_of, has_pictures
 from webapp.requests.models import Request
 from webapp.requests.rounds import MAX_ROUNDS, tools_of
 
@@ -94,14 +94,16 @@ def _charge_of(request: Request, params: SamplingParams, window: int | None) -> 
         if tools_of(source.features):
             most = MAX_ROUNDS * (exact + params.max_tokens if window is None else window)
             return Charge(exact, most, _within(params.max_tokens, window))
-        return Charge(exact, exact, _within(params.max_tokens, window))
+        most = window if window is not None and has_pictures(source) else exact
+        return Charge(exact, most, _within(params.max_tokens, window))
     kept = len(source.ids) if isinstance(source, ForkInput) else 0
     num_bytes = sum(len(message.content.encode(errors="replace")) for message in source.messages) + kept
     num_messages = len(source.messages)
     estimate = num_bytes // _BYTES_PER_TOKEN + _MESSAGE_TOKENS // 2 * num_messages + 1
     most = num_bytes + _TEMPLATE_TOKENS + _MESSAGE_TOKENS * num_messages
-    if window is not None and request.forked_from is not None and request.forked_from.rounds:
-        most = window  # its prompt has the results of its parent's tools
+    has_results = request.forked_from is not None and request.forked_from.rounds  # of its parent's tools
+    if window is not None and (has_results or has_pictures(source)):
+        most = window
     is_batch = request.batch_id is not None
     if tools_of(features_of(source)):  # each round reads its whole prompt
         most = MAX_ROUNDS * (most + params.max_tokens if window is None else window)

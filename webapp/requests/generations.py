@@ -86,9 +86,15 @@ def _generation(number: int, events: Sequence[AnyEvent]) -> Generation:
         prompt=first(events, PromptTokenized),
         tokens=tuple(event for event in events if isinstance(event, TokenSampled)),
         text="".join(map(_shown, events)),
-        num_thinking=sum(event.num_tokens for event in events if isinstance(event, ThinkingEnded)),
+        num_thinking=_num_thinking(events, finished),
         finished=finished,
     )
+
+
+def _num_thinking(events: Sequence[AnyEvent], finished: GenerationFinished | None) -> int:
+    """Tokens of the thinking. Another server counts its own output, which may be less than our tokens of its texts."""
+    num = sum(event.num_tokens for event in events if isinstance(event, ThinkingEnded))
+    return num if finished is None else min(num, finished.usage.output)
 
 
 def _shown(event: AnyEvent) -> str:

@@ -112,6 +112,13 @@ def is_stepped(source: RequestInput) -> bool:
     return isinstance(source, MessagesInput | ForkInput) and source.is_stepped
 
 
+def has_pictures(source: RequestInput) -> bool:
+    """True of a prompt whose tokens only its model's server can count."""
+    segments = source.context.segments if isinstance(source, SavedInput) else ()
+    images = [*(message.image for message in source.messages), *(segment.image for segment in segments)]
+    return any(image is not None for image in images)
+
+
 class InputField(models.JSONField):
     """A JSON column that holds a struct, or one of several, which `kind` identifies."""
 

@@ -11,9 +11,8 @@ import msgspec
 import pytest
 
 from inference.backends.backend import Job
-from inference.backends.parameters import Kind
+from inference.backends.parameters import Kind, problem
 from inference.backends.server import Server
-from inference.eventlog.pictures import MemoryPictures, PictureGone
 from inference.protocol.request import ChatMessage, ChatPart
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.backends.conftest import Script, Start, job, outputs_of, refusal_of, tokens_of
@@ -130,10 +129,27 @@ def test_a_server_without_vision_says_so(stub: str, script: Script, start: Start
     assert end.code == "server_refused" and "not a multimodal model" in end.message
 
 
-def test_a_picture_that_is_gone_or_another_is_not_taken() -> None:
-    store = MemoryPictures()
-    store.put({DIGEST: DATA, "0" * 64: DATA}, 60)
-    assert store.get([DIGEST]) == {DIGEST: DATA}
-    for digest in ("0" * 64, "1" * 64):
-        with pytest.raises(PictureGone, match="not at hand any more"):
-            store.get([digest])
+@pytest.mark.parametrize("kind", [Kind.VLLM, Kind.LLAMA_CPP, Kind.OTHER])
+def test_no_thinking_is_asked_for_in_the_servers_own_words(
+    stub: str, script: Script, start: Start, tokenizer: Tokenizer, kind: Kind
+) -> None:
+    streaming(script, chunk(5, "stop"), DONE)
+    running = pictured(tokenizer, thinking_tokens=0)
+    start(server_at(stub, kind)).submit(running)
+    outputs_of(running)
+    switch = None if kind is Kind.OTHER else {"enable_thinking": False}
+    assert script.body.get("chat_template_kwargs") == switch
+
+
+def test_thinking_is_left_to_the_server_else(stub: str, script: Script, start: Start, tokenizer: Tokenizer) -> None:
+    streaming(script, chunk(5, "stop"), DONE)
+    running = pictured(tokenizer)
+    start(server_at(stub)).submit(running)
+    outputs_of(running)
+    assert "chat_template_kwargs" not in script.body
+
+
+def test_a_prompt_of_ids_was_rendered_without_thinking(tokenizer: Tokenizer) -> None:
+    for kind in Kind:
+        assert problem(kind, job(tokenizer, thinking_tokens=0).request) is None
+        assert "thinking_tokens" in (problem(kind, job(tokenizer, thinking_tokens=5).request) or "")

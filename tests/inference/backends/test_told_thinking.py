@@ -68,6 +68,17 @@ def word(text: str, reason: str | None = None) -> bytes:
     return event({"choices": [{"text": text, "logprobs": logprobs, "finish_reason": reason}]})
 
 
+def words(*texts: str, reasoning: str = "", is_said: bool = True) -> bytes:
+    """A chunk of several tokens with probabilities. reasoning: thinking in its field."""
+    logprobs = {
+        "tokens": list(texts),
+        "token_logprobs": [-0.1] * len(texts),
+        "top_logprobs": [{each: -0.1} for each in texts],
+    }
+    field = {"reasoning": reasoning} if reasoning else {}
+    return event({"choices": [{"text": "".join(texts) if is_said else "", "logprobs": logprobs, **field}]})
+
+
 def usage(num_output: int) -> bytes:
     return event({"choices": [], "usage": {"prompt_tokens": 4, "completion_tokens": num_output}})
 
@@ -157,3 +168,78 @@ def test_the_servers_own_count_is_paid(
     events = [event for frame in log.read(asked.request_id) for event in frame.events]
     assert isinstance(events[-1], GenerationFinished)
     assert (events[-1].usage.output, said(events)[0]) == (19, THOUGHT[0])
+
+
+def test_an_answer_that_the_guard_ends_is_paid_up_to_its_limit(
+    stub: str, script: Script, start: Start, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    script.stream(*[thought(" two", "reasoning", False)] * 70, *map(word, ANSWER), ends="wait")
+    asked = thinking_job(tokenizer, thinking(tokenizer)).request
+    asked = msgspec.structs.replace(asked, params=msgspec.structs.replace(asked.params, stop=("is",)))
+    log = MemoryEventLog()
+    backend = start(server_at(stub, Kind.OTHER))
+    services = WorkerServices("test", backend, tokenizer, Grammars(tokenizer), guard, log)
+    assert Generation(services, asked, time.monotonic_ns()).run() is None
+    events = [event for frame in log.read(asked.request_id) for event in frame.events]
+    assert isinstance(events[-1], GenerationFinished)
+    assert (events[-1].finish_reason, events[-1].usage.output) == ("stop", asked.params.max_tokens)
+
+
+def test_an_end_tag_among_several_tokens_is_the_end(script: Script, answered: Answered, tokenizer: Tokenizer) -> None:
+    found = thinking(tokenizer)
+    tag = [tokenizer.piece(token).decode() for token in found.end_ids]
+    script.stream(thought("Two", "reasoning", False), words(" and", *tag, " It"), word(" is", "stop"), DONE)
+    outputs = answered(thinking_job(tokenizer, found))
+    assert text_of(outputs) == "<think>Two and</think> It is"
+
+
+def test_an_end_tag_with_the_last_thinking_is_the_end(script: Script, answered: Answered, tokenizer: Tokenizer) -> None:
+    found = thinking(tokenizer)
+    tag = [tokenizer.piece(token).decode() for token in found.end_ids]
+    last = words(" and", *tag, reasoning=" and", is_said=False)
+    script.stream(thought("Two", "reasoning", False), last, word(ANSWER[0], "stop"), DONE)
+    assert text_of(answered(thinking_job(tokenizer, found))) == "<think>Two and</think> It"
+
+
+def test_an_end_tag_may_be_divided_among_chunks(script: Script, answered: Answered, tokenizer: Tokenizer) -> None:
+    found = thinking(tokenizer)
+    first, *rest = [tokenizer.piece(token).decode() for token in found.end_ids]
+    last = words(" and", first, reasoning=" and", is_said=False)
+    script.stream(thought("Two", "reasoning", False), last, words(*rest, " It"), word(" is", "stop"), DONE)
+    assert text_of(answered(thinking_job(tokenizer, found))) == "<think>Two and</think> It is"
+
+
+@pytest.mark.parametrize("has_tags", [False, True])
+def test_tokens_of_thinking_that_has_no_place_are_left_out(
+    script: Script, answered: Answered, tokenizer: Tokenizer, has_tags: bool
+) -> None:
+    late = words(" two", reasoning=" two", is_said=False)
+    script.stream(word(ANSWER[0]), late, word(ANSWER[1], "stop"), DONE)
+    outputs = answered(thinking_job(tokenizer, thinking(tokenizer) if has_tags else None))
+    assert text_of(outputs) == "".join(ANSWER[:2])
+    assert outputs[-1].usage.output == 2
+
+
+@pytest.mark.parametrize("has_tags", [False, True])
+def test_thinking_without_end_is_ended(
+    script: Script, answered: Answered, tokenizer: Tokenizer, has_tags: bool
+) -> None:
+    script.stream(*[thought(" two", "reasoning", False)] * 300, ends="wait")
+    outputs = answered(thinking_job(tokenizer, thinking(tokenizer) if has_tags else None))
+    end = outputs[-1]
+    assert end.finish_reason == "length" and script.is_closed.wait(60)
+    assert end.usage.output <= 60 and (end.num_output_told or 0) <= 60
+
+
+@pytest.mark.parametrize(("told", "paid"), [(19, 19), (2, 60), (61, 60)])
+def test_a_count_that_cannot_be_true_is_not_taken(
+    script: Script, answered: Answered, tokenizer: Tokenizer, told: int, paid: int
+) -> None:
+    thoughts = [thought(" two", "reasoning", False)] * 70
+    script.stream(*thoughts, *map(word, ANSWER[:-1]), word(ANSWER[-1], "stop"), usage(told), DONE)
+    end = answered(thinking_job(tokenizer, thinking(tokenizer)))[-1]
+    assert (end.num_output_told, end.usage.output) == (paid, 60)
+
+
+def text_of(outputs: list[StepOutput]) -> str:
+    return b"".join(token.piece for token in tokens_of(outputs)).decode()

@@ -8,29 +8,38 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 import redis
 from django.db import transaction
 from django.test import Client
 from PIL import Image
 
-from inference.eventlog.keys import model_queue, picture_key
+from inference.eventlog.keys import model_queue, pictures_key
+from inference.eventlog.pictures import NoRoomForPictures, RedisPictures
 from inference.protocol.codec import decode_generation, encode_events
-from inference.protocol.events import AnyEvent, ContextAssembled, Frame, RequestFailed, first
+from inference.protocol.events import AnyEvent, ContextAssembled, Frame, GenerationQueued, RequestFailed, first
 from inference.protocol.request import GenerationRequest
+from inference.safety import Guard
 from tests.webapp.attachments.pictures import animated_gif, claiming, picture
 from tests.webapp.attachments.test_files import begin, called, prepared, send, signed_in, upload
 from tests.webapp.registered import registered
 from webapp.attachments import store
 from webapp.attachments.extraction.unreadable import Unreadable
 from webapp.attachments.models import Attachment, Content
-from webapp.attachments.pictures import picture_of, read_picture
+from webapp.attachments.pictures import is_picture, picture_of, read_picture
+from webapp.lifecycle import tasks as lifecycle
+from webapp.lifecycle.advance import advance
+from webapp.lifecycle.settle import settle
 from webapp.registry.models import RegisteredModel
 from webapp.requests import services
+from webapp.requests.input import MessagesInput
+from webapp.requests.models import Request
 from webapp.traces.export.redact import redact
 
 SEEING = "seeing"
-PNG = picture("PNG")
+PNG, JPEG, GIF, WEBP = map(picture, ("PNG", "JPEG", "GIF", "WEBP"))
+GIF_TABLE = 3 * 2 ** ((GIF[10] & 7) + 1) if GIF[10] & 0x80 else 0
 
 
 @pytest.mark.parametrize(
@@ -83,6 +92,45 @@ def test_of_a_gif_the_first_frame_goes() -> None:
 def test_a_bad_picture_is_refused_in_words(name: str, data: bytes, words: str) -> None:
     with pytest.raises(Unreadable, match=words):
         picture_of(name, data)
+
+
+def with_frame_twice(data: bytes) -> bytes:
+    """A JPEG whose second header of a frame claims other sides."""
+    place = data.index(b"\xff\xc0")
+    length = 2 + int.from_bytes(data[place + 2 : place + 4])
+    frame = data[place : place + length]
+    return data[: place + length] + frame[:5] + b"\xff\xff\xff\xff" + frame[9:] + data[place + length :]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PNG[:33] + (bytes(4) + b"teXt" + bytes(4)) * 10_001 + PNG[33:],
+        JPEG[:2] + b"\xff\xfe\x00\x02" * 10_001 + JPEG[2:],
+        WEBP[:4] + (len(WEBP) + 80_000).to_bytes(4, "little") + WEBP[8:] + (b"junk" + bytes(4)) * 10_001,
+        GIF[:13] + bytes(GIF_TABLE) + b"\x21\xfe\x00" * 10_001 + GIF[13 + GIF_TABLE :],
+        GIF[:13] + bytes(GIF_TABLE) + b"\x21\xfe" + b"\x01x" * 50_001 + b"\x00" + GIF[13 + GIF_TABLE :],
+    ],
+)
+def test_a_picture_of_too_many_parts_is_refused(data: bytes) -> None:
+    with pytest.raises(Unreadable, match="0,000 parts"):
+        read_picture(data)
+
+
+def test_a_jpeg_has_one_size() -> None:
+    with pytest.raises(Unreadable, match="no valid JPEG"):
+        read_picture(with_frame_twice(JPEG))
+
+
+@pytest.mark.parametrize("name", ["photo.jfif", "Shot at 18.14", "photo", "v1.2-final", "a.PNG"])
+def test_an_unknown_ending_promises_no_kind(name: str) -> None:
+    assert is_picture(name, PNG) and picture_of(name, PNG).image.media_type == "image/png"
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.py", "a.gif", "a.docx", "a.html"])
+def test_a_known_ending_promises_its_own(name: str) -> None:
+    with pytest.raises(Unreadable, match="ends in"):
+        picture_of(name, PNG)
 
 
 @pytest.fixture
@@ -164,8 +212,97 @@ def test_the_log_and_the_message_name_the_picture_and_have_no_byte_of_it(
         ("system", ["Be brief."]),
         ("user", [digest, "What is it?"]),
     ]
-    assert redis_client.get(picture_key(digest)) == PNG
-    assert 0 < int(redis_client.ttl(picture_key(digest))) <= 3600  # type: ignore[arg-type]
+    key = pictures_key(asked.request_id)
+    assert redis_client.hvals(key) == [PNG]
+    assert 0 < redis_client.ttl(key) <= 600
+    assert services.pictures().take(asked.request_id, asked.attempt, [digest]) == {digest: PNG}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_ends_without_a_worker_leaves_no_bytes(
+    alice: Client, attached: str, redis_client: redis.Redis
+) -> None:
+    sent = send(alice, begin(alice, model=SEEING), "What is it?", attachments=[attached])
+    request_id = sent["assistant_message"]["request_id"]
+    lifecycle.prepare(request_id)
+    assert redis_client.exists(pictures_key(request_id))
+    settle(request_id)
+    assert not redis_client.exists(pictures_key(request_id))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_without_room_for_pictures_refuses_in_words(
+    alice: Client, attached: str, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise NoRoomForPictures
+
+    monkeypatch.setattr(RedisPictures, "put", refuse)
+    sent = send(alice, begin(alice, model=SEEING), "What is it?", attachments=[attached])
+    request_id = sent["assistant_message"]["request_id"]
+    lifecycle.prepare(request_id)
+    events = [event for frame in services.event_log().read(request_id) for event in frame.events]
+    assert first(events, ContextAssembled) is not None and first(events, GenerationQueued) is None
+    failed = first(events, RequestFailed)
+    assert failed is not None and failed.code == "overloaded" and "pictures" in failed.message
+
+
+@pytest.mark.django_db(transaction=True)
+def test_another_attempt_without_room_ends_the_request_in_words(
+    alice: Client, attached: str, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise NoRoomForPictures
+
+    sent = send(alice, begin(alice, model=SEEING), "What is it?", attachments=[attached])
+    request_id = sent["assistant_message"]["request_id"]
+    lifecycle.prepare(request_id)
+    redis_client.delete(model_queue(SEEING, services.prompt_services(SEEING).tokenizer.version))
+    monkeypatch.setattr(RedisPictures, "put", refuse)
+    advance(request_id)
+    request = Request.objects.get(pk=request_id)
+    assert (request.attempt > 1, request.error_code) == (True, "overloaded")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_bytes_lie_ready_before_the_log_and_the_lease_tell_of_the_generation(
+    alice: Client, attached: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+    put = RedisPictures.put
+
+    def noting(self: RedisPictures, request_id: str, *given: Any) -> None:
+        frames = services.event_log().read(request_id)
+        told.append(any(isinstance(event, GenerationQueued) for frame in frames for event in frame.events))
+        put(self, request_id, *given)
+
+    monkeypatch.setattr(RedisPictures, "put", noting)
+    prepared(send(alice, begin(alice, model=SEEING), "What is it?", attachments=[attached]))
+    assert told == [False]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_users_words_are_checked_where_a_picture_is_last(
+    alice: Client, attached: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation = begin(alice, model=SEEING)
+    sent = send(alice, conversation, "What is it?", attachments=[attached])
+    request = Request.objects.get(pk=sent["assistant_message"]["request_id"])
+    assert isinstance(request.input, MessagesInput)
+    texts = tuple(each for each in request.input.messages if each.image is None)
+    pictures = tuple(each for each in request.input.messages if each.image is not None)
+    request.input = msgspec.structs.replace(request.input, messages=(*texts, *pictures))
+    request.save()
+    checked: list[str] = []
+    check = Guard.check
+
+    def noting(self: Guard, text: str, *given: Any, **more: Any) -> Any:
+        checked.append(text)
+        return check(self, text, *given, **more)
+
+    monkeypatch.setattr(Guard, "check", noting)
+    lifecycle.prepare(request.pk)
+    assert any("What is it?" in text for text in checked)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -227,6 +364,20 @@ def test_a_prompt_has_twenty_pictures_at_most(alice: Client) -> None:
         prepared(sent)
         parent = sent["assistant_message"]["id"]
     assert status == 409 and number == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_pictures_of_calls_are_bounded_in_number(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = uploaded(alice) and Attachment.objects.get().user_id
+    monkeypatch.setattr(store, "MAX_CALLED", 2)
+    for height in (10, 11):
+        keep(user, read_picture(picture("PNG", 9, height)))
+    with pytest.raises(store.NoRoom, match="2 pictures"):
+        keep(user, read_picture(picture("PNG", 9, 12)))
+    rows = Attachment.objects.filter(is_of_call=True)
+    rows.filter(height=10).update(created_at=rows.get(height=10).created_at - timedelta(hours=1))
+    keep(user, read_picture(picture("PNG", 9, 12)))
+    assert sorted(rows.values_list("height", flat=True)) == [11, 12]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -18,11 +18,14 @@ from inference.protocol.events import (
     RequestAccepted,
     RequestFinished,
     TextReleased,
+    ThinkingEnded,
+    ThinkingReleased,
     TokenProposed,
 )
 from inference.protocol.request import SamplingParams, Usage
 from tests.webapp.inputs import asked
 from tests.webapp.lifecycle.test_fork import sampled
+from webapp.calls.answer import AnswerReader, Ended
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
 from webapp.traces import store
@@ -131,3 +134,14 @@ def test_rows_of_before_get_their_figures_from_what_was_saved(caplog: pytest.Log
     assert [row.first_token_us for row in (*rows, imported)] == [60, 1060, 1060, 60]
     assert rows[1].pk in caplog.text
     assert (imported.created_at.timestamp(), rows[0].created_at.year) == (10**9, timezone.now().year)
+
+
+def test_thinking_is_never_more_than_the_output_that_the_server_counts() -> None:
+    thought = ThinkingEnded(at=60, num_tokens=9, duration_us=3, cause="model")
+    events = (ACCEPTED, sampled_at(50), thought, released(70), replace(finished(80), finish_reason="stop"))
+    found = fold([Frame(seq=1, events=events)])
+    assert (found.usage.output, found.billable_thinking) == (2, 2)
+    released_thought = ThinkingReleased(at=55, text="Hm", num_tokens=9)
+    end = RequestFinished(at=90, finish_reason="stop", usage=USAGE)
+    ended = AnswerReader().feed([*events[:2], released_thought, end])[-1]
+    assert isinstance(ended, Ended) and ended.num_thinking_tokens == 2

@@ -82,10 +82,15 @@ def _is_binary(data: bytes) -> bool:
 
 def _as_named(found: str, ending: str) -> str:
     """A name that promises another kind is false. A name that promises none is no fault."""
-    is_promised = ending in _BY_ENDING or ending in _IMAGE_ENDINGS or ending in _TEXTS or _CODE.fullmatch(ending)
-    if is_promised and _BY_ENDING.get(ending) != found:
+    if is_promise(ending) and _BY_ENDING.get(ending) != found:
         raise Unreadable(f"The file's name ends in {ending}, but its content is {_NAMES[found]}.")
     return found
+
+
+def is_promise(ending: str) -> bool:
+    """True of the ending of a kind that is known here. Any other, such as that of `Shot at 18.14`, promises nothing."""
+    is_known = ending in _BY_ENDING or ending in _IMAGE_ENDINGS or ending in _TEXTS
+    return is_known or _CODE.fullmatch(ending) is not None
 
 
 def _text_kind(ending: str, data: bytes) -> str:

@@ -124,6 +124,12 @@ def test_a_bad_picture_is_refused_in_words(key: str, path: str, body: Body, addr
     assert not Attachment.objects.exists() and not Request.objects.exists()
 
 
+def test_a_common_name_of_jpeg_is_jpeg(key: str) -> None:
+    body = msgspec.convert(chat_body(uri(picture("JPEG"), "image/jpg")), ChatBody)
+    (found,) = chat.call_of(body).pictures
+    assert found.image.media_type == "image/jpeg"
+
+
 @EVERY
 def test_a_model_without_vision_is_named(key: str, path: str, body: Body) -> None:
     refused = call(path, body(uri(PNG), model=CONFIGURED), key)
