@@ -86,7 +86,11 @@ def test_a_panel_that_cannot_be_fetched_says_so_and_is_fetched_again(page: Page,
 
 def test_a_panel_on_its_way_leaves_no_other_panel_under_its_tab(page: Page, addresses: dict[str, str]) -> None:
     held: list[Route] = []
-    page.route(re.compile(r"/BillPanel-[^/]*\.js$"), held.append)
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(re.compile(r"/BillPanel-[^/]*\.js$"), hold)
     open_panel(page, addresses["second_turn"], "Timing")
     expect(page.get_by_role("tabpanel")).not_to_be_empty()
     with page.expect_request(re.compile("/BillPanel-")):
