@@ -12,11 +12,8 @@ from inference.protocol.events import Image, SegmentKind
 from inference.protocol.request import MAX_MESSAGE_BYTES, KeptTTL
 from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.context.assemble import SourceMessage
-from webapp.context.tools import definitions
+from webapp.context.tools import definitions_part
 from webapp.gateway.errors import ApiError
-
-TOOLS = "tools"
-"""Source of the tools' definitions."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMess
     found: list[SourceMessage] = []
     for index, each in enumerate(said):
         if index == num_system and tools:
-            _add_tools(found, tools)
+            found.append(definitions_part(tools, bool(found)))
         _check(each)
         before = said[index - 1] if index else None
         is_continued = bool(found) and found[-1].role == each.role
@@ -56,13 +53,8 @@ def messages_of(said: Sequence[Said], tools: Sequence[Tool]) -> tuple[SourceMess
         source = f"api:{each.place}"
         found.append(SourceMessage(each.role, text, source, kind, is_continued, each.breakpoint, each.image))
     if tools and num_system == len(said):
-        _add_tools(found, tools)
+        found.append(definitions_part(tools, bool(found)))
     return tuple(found)
-
-
-def _add_tools(found: list[SourceMessage], tools: Sequence[Tool]) -> None:
-    text = definitions(tools)
-    found.append(SourceMessage("system", "\n\n" + text if found else text, TOOLS, "tools", bool(found)))
 
 
 def _new_message(said: Sequence[Said]) -> int:

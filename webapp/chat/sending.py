@@ -16,7 +16,7 @@ from webapp.chat.models import Conversation, Message, Summary, WindowPolicy
 from webapp.chat.summaries import FEATURE, after, covered_by, part_of, summary_of
 from webapp.context import memory
 from webapp.context.assemble import SourceMessage
-from webapp.context.tools import definitions, result
+from webapp.context.tools import definitions_part, result
 from webapp.gateway.idempotency import Key
 from webapp.keys.keys import check_scope
 from webapp.lifecycle import begin as lifecycle
@@ -223,8 +223,7 @@ def messages_of(
     if conversation.system_prompt:
         found.append(SourceMessage("system", conversation.system_prompt, "conversation:system", "system"))
     if tools := catalog.definitions_of(conversation.tools):
-        text = ("\n\n" if found else "") + definitions(tools)
-        found.append(SourceMessage("system", text, "tools", "tools", bool(found)))
+        found.append(definitions_part(tools, bool(found)))
     if recalled and recalled.items:
         found.append(memory.part([(each.id, each.text) for each in recalled.items], bool(found)))
     if summary is not None:
@@ -242,7 +241,7 @@ def said(message: Message, is_new: bool = False) -> list[SourceMessage]:
         results = "\n".join(result(call["result"]) for call in each["calls"])
         found.append(SourceMessage("assistant", each["text"], source, "history"))
         found.append(SourceMessage("user", results, f"{source}:results", "result"))
-    last = message.text[sum(len(each["text"]) for each in rounds or () if not each.get("is_kept")) :]
+    last = message.request.last_text if message.request and rounds else message.text
     kind: SegmentKind = "user" if is_new else "history"
     return [*found, SourceMessage(message.role, last, message.source, kind)] if last else found
 

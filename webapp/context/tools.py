@@ -10,7 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inference.protocol.tool_calls import BEGIN, END, Tool
+from webapp.context.source import SourceMessage
 
+SOURCE = "tools"
+"""The source of the definitions, as the prompt's segments name it."""
 _RESULT_BEGIN, _RESULT_END = "<tool_response>", "</tool_response>"
 
 
@@ -21,6 +24,11 @@ def definitions(tools: Sequence[Tool]) -> str:
     return "\n".join(
         ["You can call these tools:", "<tools>", *lines, "</tools>", f"To call one, write {call} and nothing after it."]
     )
+
+
+def definitions_part(tools: Sequence[Tool], is_continued: bool) -> SourceMessage:
+    """The definitions as a part of the prompt. is_continued: the system message has begun before."""
+    return SourceMessage("system", ("\n\n" if is_continued else "") + definitions(tools), SOURCE, "tools", is_continued)
 
 
 @dataclass(frozen=True)

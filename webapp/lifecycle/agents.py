@@ -25,7 +25,7 @@ from webapp.billing.bill import UNPRICED
 from webapp.billing.models import LedgerEntry
 from webapp.celery import app
 from webapp.context.assemble import SourceMessage
-from webapp.context.tools import definitions
+from webapp.context.tools import definitions_part
 from webapp.identifiers import derived_request_id
 from webapp.lifecycle.begin import begin
 from webapp.lifecycle.results import finished
@@ -105,8 +105,7 @@ def _tools_of(parent: Request) -> list[ServerTool]:
 def _messages(task: str, tools: Sequence[ServerTool]) -> Messages:
     found = [SourceMessage("system", _INSTRUCTION, "agent:system", "system")]
     if tools:
-        text = "\n\n" + definitions([each.definition for each in tools])
-        found.append(SourceMessage("system", text, "tools", "tools", is_continued=True))
+        found.append(definitions_part([each.definition for each in tools], is_continued=True))
     return *found, SourceMessage("user", task, "agent:task", "user")
 
 
