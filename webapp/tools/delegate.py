@@ -9,7 +9,8 @@ from typing import Any
 from inference.protocol.tool_calls import Tool
 from webapp.tools.tool import Asker, BuiltIn, ToolError
 
-MOST_TASK_CHARS = 4000
+MOST_TASK_CHARS = 1000
+"""So that a weak model, which fills the room it is given, ends its call within an answer's usual limit of tokens."""
 
 
 def _not_here(_: Mapping[str, Any], __: Asker) -> str:
