@@ -28,6 +28,7 @@ from inference.safety import Guard, load_guard
 from inference.safety.findings import Finding
 from inference.safety.guard import Check, Scan
 from inference.safety.policy import load_policy
+from inference.safety.sentences import WINDOW_CHARS
 from inference.worker.output_guard import OutputGuard
 
 
@@ -216,6 +217,17 @@ def test_each_check_judges_from_the_beginning_of_the_open_sentence(
             if isinstance(event, SafetyChecked):
                 ends = [match.end() for match in re.finditer(r"[.!?\n]\s*", text[:start])]
                 assert (event.start, event.end) == (ends[-1] if ends else 0, end)
+
+
+def test_a_check_of_a_sentence_that_never_ends_reads_its_last_characters(eager_guard: Guard) -> None:
+    output = OutputGuard(eager_guard, RequestClock(unix_us()), (), is_guarded=True)
+    checks = []
+    for place in range(60):
+        output.add(token(place, b"step by step "))
+        checks += [event for event in output.release() if isinstance(event, SafetyChecked)]
+    ends = [each.end for each in checks]
+    assert ends == [13 * (place + 1) for place in range(60)]
+    assert [each.start for each in checks] == [max(0, end - 13 - WINDOW_CHARS) for end in ends]
 
 
 def forked(guard: Guard, kept: list[bytes], shown: str, stop: tuple[str, ...] = ()) -> OutputGuard:
