@@ -57,17 +57,25 @@ def _forms(part: str) -> Iterator[tuple[str, bytes]]:
             yield "base64", whole[-(-num_before * 8 // 6) : (num_before + len(data)) * 8 // 6]
 
 
-def found_in(data: bytes, text: str, ids: Sequence[int] = ()) -> list[str]:
-    """Return the ways in which the data hold a part of the text. ids: its tokens, in order."""
-    forms, runs = forms_of(text), _runs(ids)
-    found = {name for part in _parts(data) for name in (*_in_part(part, forms), *_ids_in(part, runs))}
-    return sorted(found)
+class Wanted:
+    """A text that is searched for. ids: its tokens, in order."""
+
+    def __init__(self, text: str, ids: Sequence[int] = ()) -> None:
+        self.forms, self.runs = forms_of(text), _runs(ids)
 
 
-def _in_part(part: bytes, forms: dict[bytes, str]) -> Iterator[str]:
-    yield from (name for form, name in forms.items() if form in part)
-    for joined in _joined_texts(part):
-        yield from (f"{name}, piece by piece" for form, name in forms.items() if form in joined)
+def found_in(data: bytes, *wanted: Wanted) -> list[list[str]]:
+    """Return for each text the ways in which the data hold a part of it. The data are taken apart once for all."""
+    found: list[set[str]] = [set() for _ in wanted]
+    for part in _parts(data):
+        members = _members(part)
+        joined = [*_joined_texts(members)]
+        for ways, each in zip(found, wanted, strict=True):
+            ways.update(name for form, name in each.forms.items() if form in part)
+            pieces = (name for form, name in each.forms.items() if any(form in text for text in joined))
+            ways.update(f"{name}, piece by piece" for name in pieces)
+            ways.update(_ids_in(part, members, each.runs))
+    return [sorted(ways) for ways in found]
 
 
 def _parts(data: bytes, depth: int = _DEPTH) -> Iterator[bytes]:
@@ -117,9 +125,9 @@ def _from_base64(text: bytes) -> bytes:
         return b""
 
 
-def _joined_texts(data: bytes) -> Iterator[bytes]:
+def _joined_texts(members: dict[bytes, list[object]]) -> Iterator[bytes]:
     """The texts of each JSON member of one name, one after another, and those texts from base64."""
-    for values in _members(data).values():
+    for values in members.values():
         texts = [each.encode(errors="surrogatepass") for each in values if isinstance(each, str)]
         yield b"".join(texts)
         yield b"".join(map(_from_base64, texts))
@@ -145,13 +153,13 @@ def _runs(ids: Sequence[int]) -> set[tuple[int, ...]]:
     return {tuple(ids[start : start + _NUM_IDS]) for start in range(len(ids) - _NUM_IDS + 1)}
 
 
-def _ids_in(data: bytes, runs: set[tuple[int, ...]]) -> Iterator[str]:
+def _ids_in(data: bytes, members: dict[bytes, list[object]], runs: set[tuple[int, ...]]) -> Iterator[str]:
     if not runs:
         return
     packed = (struct.pack(f"<{_NUM_IDS}{kind}", *run) for run in runs for kind in "iq")
     if any(form in data for form in packed):
         yield "token ids, packed"
-    for values in _members(data).values():
+    for values in members.values():
         numbers = [each if isinstance(each, int) else None for each in values]
         if runs.intersection(zip(*(numbers[start:] for start in range(_NUM_IDS)), strict=False)):
             yield "token ids"

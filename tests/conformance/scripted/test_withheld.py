@@ -23,7 +23,7 @@ from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from tests.conformance.conftest import Access
 from tests.conformance.scripted.decoder import BACKWARDS, WRITE
-from tests.conformance.scripted.leaks import found_in
+from tests.conformance.scripted.leaks import Wanted, found_in
 from tests.conformance.test_mcp_python import call
 from tests.faults.conftest import ROOT, Processes, until
 
@@ -42,6 +42,8 @@ CALL = WRITE + written("calculator", json.dumps({"expression": EXPRESSION}))
 WITHHELD = {"rewritten": SECRET, "blocked": ADDRESS, "tool's result": CARD, "file": IN_FILE}
 Bytes = dict[str, bytes]
 """All that was recorded, by the place where it was found."""
+Found = dict[str, dict[str, list[str]]]
+"""By place and by text, the ways in which it stands there."""
 
 
 def backwards(answer: str) -> str:
@@ -248,36 +250,39 @@ def written_ids(tokenizer: Tokenizer, answer: str, part: str) -> list[int]:
     return ids
 
 
-@pytest.mark.parametrize("name", WITHHELD)
-def test_no_byte_holds_what_was_withheld(recorded: Bytes, tokenizer: Tokenizer, name: str) -> None:
+@pytest.fixture(scope="module")
+def found(recorded: Bytes, tokenizer: Tokenizer) -> Found:
     answers = {"rewritten": REWRITTEN, "blocked": BLOCKED}
-    text = WITHHELD[name]
-    ids = written_ids(tokenizer, answers[name], text) if name in answers else ()
+    ids = {name: written_ids(tokenizer, answers[name], WITHHELD[name]) for name in answers}
+    wanted = {name: Wanted(text, ids.get(name, ())) for name, text in WITHHELD.items()}
+    wanted["the rest"] = Wanted(SAID, written_ids(tokenizer, REWRITTEN, SAID))
+    return {place: dict(zip(wanted, found_in(data, *wanted.values()), strict=True)) for place, data in recorded.items()}
+
+
+@pytest.mark.parametrize("name", WITHHELD)
+def test_no_byte_holds_what_was_withheld(found: Found, name: str) -> None:
     # The user's own file is no answer: SQLite's write-ahead log still has the rows that were deleted.
-    places = [place for place in recorded if name != "file" or not place.startswith("file sightglass.sqlite3")]
-    found = {place: forms for place in places if (forms := found_in(recorded[place], text, ids))}
-    assert found == {}
+    places = [place for place in found if name != "file" or not place.startswith("file sightglass.sqlite3")]
+    assert {place: found[place][name] for place in places if found[place][name]} == {}
 
 
 @pytest.mark.parametrize("name", ["rewritten", "blocked", "thought"])
-def test_the_search_finds_the_rest_of_the_answer(recorded: Bytes, name: str) -> None:
-    streams = [place for place in recorded if place.startswith(f"{name}: ")]
+def test_the_search_finds_the_rest_of_the_answer(found: Found, name: str) -> None:
+    streams = [place for place in found if place.startswith(f"{name}: ")]
     assert len(streams) > 10
-    assert [place for place in streams if not found_in(recorded[place], SAID)] == []
+    assert [place for place in streams if not found[place]["the rest"]] == []
 
 
-def test_the_search_finds_the_ids_of_the_rest(recorded: Bytes, tokenizer: Tokenizer) -> None:
-    ids = written_ids(tokenizer, REWRITTEN, SAID)
-    assert found_in(recorded["rewritten: WebSocket"], "no such text", ids) == ["token ids"]
+def test_the_search_finds_the_ids_of_the_rest(found: Found) -> None:
+    assert "token ids" in found["rewritten: WebSocket"]["the rest"]
 
 
 KEPT = ("Redis", "database", "?format=json&redact=false", "?format=sgtrace&redact=false", "replay_trace", "/trace")
 
 
 @pytest.mark.parametrize("place", KEPT)
-def test_the_search_finds_it_in_what_is_kept(recorded: Bytes, place: str) -> None:
-    found = [each for each in recorded if each.endswith(place) and found_in(recorded[each], SAID)]
-    assert found
+def test_the_search_finds_it_in_what_is_kept(found: Found, place: str) -> None:
+    assert [each for each in found if each.endswith(place) and found[each]["the rest"]]
 
 
 def test_the_replacement_is_told_instead(recorded: Bytes) -> None:
