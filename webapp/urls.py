@@ -57,7 +57,7 @@ from webapp.api import (
     what_if,
 )
 from webapp.api.bring import operations as bring
-from webapp.api.chat import compactions, conversations, messages, preview, transfer, turns
+from webapp.api.chat import compactions, conversations, messages, new_chats, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.mcp.view import serve_agent
 from webapp.api.requests import READ_ANY
@@ -255,6 +255,7 @@ urlpatterns = [
     path("api/pictures/<str:digest>", api(GET=attachments.show_picture)),
     path("api/attachments/<str:attachment_id>/passages", api(GET=attachments.list_passages)),
     path("api/tools", api(GET=tools.list_tools)),
+    path("api/new-chats", api(GET=new_chats.show_new_chats, PUT=new_chats.change_new_chats)),
     path(
         "api/memory",
         api(GET=memory.list_memories, POST=memory.create_memory, DELETE=memory.clear_memories),

@@ -71,7 +71,8 @@ class Slot:
     @property
     def num_guessable(self) -> int:
         """Return the number of tokens to guess at most. In step mode no token runs ahead of the chosen one."""
-        is_bound = self.sequence.request.is_stepped or not self.sampler.may_draft
+        request = self.sequence.request
+        is_bound = request.is_stepped or not request.may_guess or not self.sampler.may_draft
         return 0 if is_bound else self.sequence.num_free_tokens - 1  # the last token needs no guess after it
 
     def report(self) -> StepOutput:

@@ -253,6 +253,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The thinking with which the answer may begin; None: there is none."""
     is_stepped: bool = False
     """Step mode: each token is proposed, and taken by a StepCommand."""
+    may_guess: bool = True
+    """Speculative decoding: the engine may guess tokens ahead. The tokens are the same without it."""
     params: SamplingParams
     accepted_unix_us: int
     """When the request was accepted, in µs since the epoch: the zero of every event's `at`."""

@@ -30,6 +30,7 @@ BEGINS_NOTHING: dict[str, tuple[str, ...]] = {
     "api/reruns/<str:rerun_id>/stop": ("POST",),
     "api/mcp": ("POST",),
     "api/batches/<str:batch_id>/cancel": ("POST",),
+    "api/new-chats": ("PUT",),
     "api/memory": ("POST", "DELETE"),
     "api/memory/mode": ("PUT",),
     "api/memory/<str:memory_id>": ("PATCH", "DELETE"),

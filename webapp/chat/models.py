@@ -44,6 +44,8 @@ class Conversation(models.Model):
     """Names of the server's tools that its answers may call."""
     memory = models.BooleanField(default=True)
     """Its prompts may have memories of the user, where the user's mode allows it."""
+    speculation = models.BooleanField(default=True)
+    """The engine may guess tokens of its answers ahead. The tokens are the same without it."""
     window_policy = models.CharField(max_length=16, default=WindowPolicy.DROP, choices=WindowPolicy.choices)
     """What becomes of old turns for which the window has no room."""
     leaf_id = models.CharField(max_length=32, blank=True)
@@ -75,6 +77,28 @@ class Conversation(models.Model):
         messages = messages.prefetch_related(models.Prefetch("carried", carried))
         keys = Delivery.objects.filter(first_id=models.OuterRef("pk")).values("key")[:1]
         return messages.annotate(key=models.Subquery(keys))
+
+
+class NewChats(models.Model):
+    """The features that a user's new conversations begin with. A user without a row has the defaults."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="new_chats"
+    )
+    tools = models.JSONField(default=list)
+    """Names of the server's tools."""
+    memory = models.BooleanField(default=True)
+    speculation = models.BooleanField(default=True)
+
+    class Meta:
+        verbose_name_plural = "new chats"
+
+    def __str__(self) -> str:
+        return f"new chats of user {self.user_id}"
+
+    @classmethod
+    def of(cls, user_id: int) -> NewChats:
+        return cls.objects.filter(pk=user_id).first() or cls(user_id=user_id)
 
 
 class Message(models.Model):

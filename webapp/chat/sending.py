@@ -26,7 +26,7 @@ from webapp.memory.recall import recall
 from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
-from webapp.requests.rounds import MEMORY, flags_of
+from webapp.requests.rounds import ATTACHMENTS, MEMORY, NO_SPECULATION, flags_of
 from webapp.tools import catalog
 
 _TTL: KeptTTL = "5m"
@@ -188,10 +188,16 @@ def input_for(
         raise AnswerOpen
     summary, recalled = summary_of(conversation, path), _recalled_for(conversation, question)
     files = selected_for(conversation, without_blocked(path), wanted)
-    flags = ((MEMORY, recalled), (FEATURE, summary))
-    messages = kept(with_files(messages_of(conversation, path, recalled, summary), files.messages))
+    texts = kept(with_files(messages_of(conversation, path, recalled, summary), files.messages))
+    messages = with_pictures(texts, path, wanted)
+    flags = (
+        (MEMORY, recalled),
+        (FEATURE, summary),
+        (ATTACHMENTS, files.event or len(messages) > len(texts)),
+        (NO_SPECULATION, not conversation.speculation),
+    )
     return MessagesInput(
-        with_pictures(messages, path, wanted),
+        messages,
         is_stepped,
         features=(*_flags(conversation), *(flag for flag, part in flags if part)),
         recalled=recalled,

@@ -21,6 +21,7 @@ _CHAT = (
     "api/requests",
     "api/reruns",
     "api/presets",
+    "api/new-chats",
     "api/memory",
 )
 """Addresses of conversations, their requests and what they use, with all below them."""

@@ -35,7 +35,7 @@ from webapp.registry.offered import NotOffered
 from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput, features_of
 from webapp.requests.models import Request
-from webapp.requests.rounds import Called, approved_of, calls_of, flags_of, tools_of, working
+from webapp.requests.rounds import Called, approved_of, calls_of, flags_of, speculation_of, tools_of, working
 from webapp.tools import catalog
 from webapp.tools.delegate import DELEGATE, task_of
 from webapp.tools.tool import ServerTool
@@ -87,9 +87,7 @@ def _agent(parent: Request, called: Called, pk: str) -> Request:
         surface=SURFACE,
         model=parent.model,
         title=" ".join(task.split())[:_TITLE_CHARS],
-        input=MessagesInput(
-            _messages(task, tools), features=flags_of([each.definition.name for each in tools]), is_keeping=True
-        ),
+        input=MessagesInput(_messages(task, tools), features=_features(parent, tools), is_keeping=True),
         params=msgspec.to_builtins(msgspec.structs.replace(params, tool_calls=calls)),
         accepted_unix_us=unix_us(),
     )
@@ -100,6 +98,10 @@ def _tools_of(parent: Request) -> list[ServerTool]:
     flags = features_of(parent.input)
     names = tools_of(flags) - approved_of(flags) - {DELEGATE.definition.name}
     return [each for each in catalog.usable(names) if not each.needs_approval]
+
+
+def _features(parent: Request, tools: Sequence[ServerTool]) -> tuple[str, ...]:
+    return flags_of([each.definition.name for each in tools]) + speculation_of(features_of(parent.input))
 
 
 def _messages(task: str, tools: Sequence[ServerTool]) -> Messages:

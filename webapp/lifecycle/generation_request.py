@@ -22,9 +22,9 @@ from inference.protocol.generations import last_number, latest
 from inference.protocol.request import CacheMark, ChatMessage, ChatPart, GenerationRequest, SamplingParams
 from webapp.lifecycle.packing import most_output
 from webapp.requests import services
-from webapp.requests.input import is_stepped
+from webapp.requests.input import features_of, is_stepped
 from webapp.requests.models import Request
-from webapp.requests.rounds import MAX_ROUNDS, num_given, round_number
+from webapp.requests.rounds import MAX_ROUNDS, NO_SPECULATION, num_given, round_number
 
 BATCH_PRIORITY = -1
 """The engine reads the prompts of all other requests first, and takes blocks from a batch first."""
@@ -57,6 +57,7 @@ def generation_request(request: Request, events: Sequence[AnyEvent]) -> Generati
         principal=request.principal,
         priority=0 if request.batch_id is None else BATCH_PRIORITY,
         is_stepped=is_stepped(request.input),
+        may_guess=NO_SPECULATION not in features_of(request.input),
         cache_marks=tuple(
             CacheMark(num_tokens=segment.end, ttl=segment.breakpoint)
             for segment in context.segments

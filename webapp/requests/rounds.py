@@ -40,6 +40,10 @@ MAX_CALLS = 8
 """Calls of one round that are run; the model reads of the others that they were too many."""
 MEMORY = "memory"
 """The feature flag of a request that the user's memories were searched for."""
+ATTACHMENTS = "attachments"
+"""The feature flag of a request whose conversation has files for the prompt."""
+NO_SPECULATION = "speculation:off"
+"""The feature flag of a request whose tokens are not guessed ahead. Without it the worker decides."""
 _TOOL = "tool:"
 """Prefix of a feature flag that turns one of the server's tools on."""
 _APPROVAL = "approval:"
@@ -77,6 +81,11 @@ def approved_of(features: Sequence[str]) -> frozenset[str]:
     """The names of the tools whose calls wait for their user, or would wait if the request could ask."""
     prefixes = (_APPROVAL, _DECLINED)
     return frozenset(flag.partition(":")[2] for flag in features if flag.startswith(prefixes))
+
+
+def speculation_of(features: Sequence[str]) -> tuple[str, ...]:
+    """Those of the feature flags that turn speculation off."""
+    return tuple(flag for flag in features if flag == NO_SPECULATION)
 
 
 def is_declined(events: Sequence[AnyEvent], called: Called) -> bool:

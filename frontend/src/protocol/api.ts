@@ -626,6 +626,8 @@ export interface Conversation {
   tools: string[];
   /** Its prompts may have memories of the user. */
   memory: boolean;
+  /** The engine may guess tokens of its answers ahead. */
+  speculation: boolean;
   window_policy: "drop" | "keep" | "summarise";
   /** The last message of the branch that is shown. */
   leaf_id: string;
@@ -647,6 +649,7 @@ export interface ConversationChange {
   n?: number | null;
   tools?: string[] | null;
   memory?: boolean | null;
+  speculation?: boolean | null;
   window_policy?: "drop" | "keep" | "summarise" | null;
   leaf_id?: string | null;
   is_pinned?: boolean | null;
@@ -752,9 +755,9 @@ export interface Draft {
   model?: string | null;
   /** System prompt of a new conversation; a saved one uses its own. None: the model entry's. */
   system_prompt?: string | null;
-  /** Tools of a new conversation; a saved one has its own. None: none. */
+  /** Tools of a new conversation; a saved one has its own. None: those of the user's new conversations. */
   tools?: string[] | null;
-  /** Whether a new conversation uses memories; a saved one has its own. None: it does. */
+  /** Whether a new conversation uses memories; a saved one has its own. None: as the user's new conversations. */
   memory?: boolean | null;
   /** Ids of the files that the message will carry. */
   attachments?: string[];
@@ -1656,7 +1659,17 @@ export interface NewBatch {
   num_checked: number;
 }
 
-/** The settings of a new conversation. A field that is left out takes its value from the model's entry. Without a model the conversation begins with the default. `params` are taken as a whole: fields missing in given `params` have the neutral values of Partial<SamplingParams>. */
+/** The features that the user's new conversations begin with. */
+export interface NewChats {
+  /** Names of the server's tools that its answers may call. */
+  tools: string[];
+  /** Its prompts may have memories of the user. */
+  memory: boolean;
+  /** The engine may guess tokens of its answers ahead. The tokens are the same without it. */
+  speculation: boolean;
+}
+
+/** The settings of a new conversation. A field that is left out takes its value from the model's entry. Tools, memory and speculation that are left out are those of the user's new conversations. Without a model the conversation begins with the default. `params` are taken as a whole: fields missing in given `params` have the neutral values of Partial<SamplingParams>. */
 export interface NewConversation {
   model?: string | null;
   system_prompt?: string | null;
@@ -1664,9 +1677,11 @@ export interface NewConversation {
   /** Answers to each message. */
   n?: number;
   /** Names of the server's tools that its answers may call. */
-  tools?: string[];
+  tools?: string[] | null;
   /** Its prompts may have memories of the user. */
-  memory?: boolean;
+  memory?: boolean | null;
+  /** The engine may guess tokens of its answers ahead. */
+  speculation?: boolean | null;
   window_policy?: "drop" | "keep" | "summarise";
 }
 
@@ -3744,6 +3759,8 @@ export interface Operations {
   "DELETE /api/attachments/{attachment_id}": { answer: void; };
   "GET /api/attachments/{attachment_id}/passages": { query: PassagesQuery; answer: PassageList; };
   "GET /api/tools": { answer: OfferedTools; };
+  "GET /api/new-chats": { answer: NewChats; };
+  "PUT /api/new-chats": { body: NewChats; answer: NewChats; };
   "GET /api/memory": { query: MemoryQuery; answer: MemoryList; };
   "POST /api/memory": { body: NewMemory; answer: SavedMemory; };
   "DELETE /api/memory": { answer: ClearedMemory; };

@@ -525,6 +525,8 @@ export interface GenerationRequest {
   thinking: Thinking | null;
   /** Step mode: each token is proposed, and taken by a StepCommand. */
   is_stepped: boolean;
+  /** Speculative decoding: the engine may guess tokens ahead. The tokens are the same without it. */
+  may_guess: boolean;
   params: SamplingParams;
   /** When the request was accepted, in µs since the epoch: the zero of every event's `at`. */
   accepted_unix_us: number;

@@ -79,15 +79,16 @@ def create_conversation(request: HttpRequest, body: NewConversation) -> Conversa
 
 def new_conversation(owner: int, body: NewConversation) -> models.Conversation:
     """Return a conversation that is not saved yet. Raises ApiError, UnknownModel."""
-    wanted = check_settings(body)
+    wanted, usual = check_settings(body), models.NewChats.of(owner)
     return models.Conversation(
         user_id=owner,
         model=wanted.model,
         system_prompt=_checked_prompt(wanted.system_prompt),
         params=msgspec.to_builtins(wanted.params),
         n=body.n,
-        tools=list(checked_tools(body.tools)),
-        memory=body.memory,
+        tools=usual.tools if body.tools is None else list(checked_tools(body.tools)),
+        memory=usual.memory if body.memory is None else body.memory,
+        speculation=usual.speculation if body.speculation is None else body.speculation,
         window_policy=body.window_policy,
     )
 
@@ -187,6 +188,8 @@ def change(found: models.Conversation, body: ConversationChange) -> None:
         found.tools = list(checked_tools(body.tools, found.tools))
     if body.memory is not None:
         found.memory = body.memory
+    if body.speculation is not None:
+        found.speculation = body.speculation
     if body.window_policy is not None:
         found.window_policy = body.window_policy
     if body.leaf_id is not None:
@@ -241,6 +244,7 @@ def _shown(found: models.Conversation) -> Conversation:
         n=found.n,
         tools=tuple(found.tools),
         memory=found.memory,
+        speculation=found.speculation,
         window_policy=cast(WindowPolicy, found.window_policy),
         leaf_id=found.leaf_id,
         created_at=found.created_at,

@@ -30,9 +30,9 @@ class Draft(Body):
     system_prompt: str | None = None
     """System prompt of a new conversation; a saved one uses its own. None: the model entry's."""
     tools: tuple[str, ...] | None = None
-    """Tools of a new conversation; a saved one has its own. None: none."""
+    """Tools of a new conversation; a saved one has its own. None: those of the user's new conversations."""
     memory: bool | None = None
-    """Whether a new conversation uses memories; a saved one has its own. None: it does."""
+    """Whether a new conversation uses memories; a saved one has its own. None: as the user's new conversations."""
     attachments: tuple[str, ...] = ()
     """Ids of the files that the message will carry."""
     pins: tuple[Pin, ...] = ()

@@ -21,6 +21,7 @@ oldest turns are left out. summarise: a summary takes their place once an answer
 class NewConversation(Body):
     """The settings of a new conversation. A field that is left out takes its value from the model's entry.
 
+    Tools, memory and speculation that are left out are those of the user's new conversations.
     Without a model the conversation begins with the default.
     `params` are taken as a whole: fields missing in given `params` have the neutral values of SamplingParams.
     """
@@ -30,11 +31,24 @@ class NewConversation(Body):
     params: SamplingParams | None = None
     n: int = 1
     """Answers to each message."""
+    tools: tuple[str, ...] | None = None
+    """Names of the server's tools that its answers may call."""
+    memory: bool | None = None
+    """Its prompts may have memories of the user."""
+    speculation: bool | None = None
+    """The engine may guess tokens of its answers ahead."""
+    window_policy: WindowPolicy = "drop"
+
+
+class NewChats(Body):
+    """The features that the user's new conversations begin with."""
+
     tools: tuple[str, ...] = ()
     """Names of the server's tools that its answers may call."""
     memory: bool = True
     """Its prompts may have memories of the user."""
-    window_policy: WindowPolicy = "drop"
+    speculation: bool = True
+    """The engine may guess tokens of its answers ahead. The tokens are the same without it."""
 
 
 class ConversationChange(Body):
@@ -48,6 +62,7 @@ class ConversationChange(Body):
     n: int | None = None
     tools: tuple[str, ...] | None = None
     memory: bool | None = None
+    speculation: bool | None = None
     window_policy: WindowPolicy | None = None
     leaf_id: str | None = None
     is_pinned: bool | None = None
@@ -150,6 +165,8 @@ class Conversation(Result):
     """Names of the server's tools that its answers may call."""
     memory: bool
     """Its prompts may have memories of the user."""
+    speculation: bool
+    """The engine may guess tokens of its answers ahead."""
     window_policy: WindowPolicy
     leaf_id: str
     """The last message of the branch that is shown."""

@@ -3,6 +3,7 @@ that differs."""
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -86,6 +87,17 @@ def test_guesses_of_a_model_that_thinks_alike_are_all_kept() -> None:
     assert {draft.source for draft in drafts} == {"draft_model"}
     assert all(draft.num_accepted == len(draft.ids) for draft in drafts)
     assert len(guessing.steps) < len(plain.steps) / 3
+
+
+def test_nothing_is_guessed_for_a_request_that_forbids_it() -> None:
+    asked = [request(name, prompt(index, 30), 40) for index, name in enumerate("ab")]
+    model = draft_model(FakeDecoder(us_per_step=100, us_per_row=10))
+    guessed = run(engine(FakeDecoder(), has_drafts=True, draft_model=model), *asked)
+    asked[0] = msgspec.structs.replace(asked[0], may_guess=False)
+    model = draft_model(FakeDecoder(us_per_step=100, us_per_row=10))
+    actual = run(engine(FakeDecoder(), has_drafts=True, draft_model=model), *asked)
+    assert [bool(actual[name].of(DraftVerified)) for name in "ab"] == [False, True]
+    assert {name: each.ids for name, each in actual.items()} == {name: each.ids for name, each in guessed.items()}
 
 
 @pytest.mark.parametrize("most_rows", [None, 3])
