@@ -329,7 +329,15 @@ it("applies a preset that comes with the product with one press, and leaves the 
   press("Wild");
   await vi.waitFor(() => expect(given.onClose).toHaveBeenCalledWith(true, "Wild"));
   expect(params).toEqual({ ...PARAMS, temperature: 1.2, top_p: 1, min_p: 0.05 });
-  const asked = { params, n: 1, system_prompt: "", memory: true, window_policy: "drop", model: "m" };
+  const asked = {
+    params,
+    n: 1,
+    system_prompt: "",
+    memory: true,
+    speculation: true,
+    window_policy: "drop",
+    model: "m",
+  };
   expect(checked).toEqual([asked]);
 });
 

@@ -8,6 +8,7 @@ import type {
   ImportedRequest,
   MarksChange,
   NewFork,
+  NewChats,
   NewPreset,
   Operations,
   PolicyChange,
@@ -224,6 +225,8 @@ export const api = {
       path: { attachment_id },
       query: query({ numbers: numbers.join(",") }),
     }),
+  newChats: () => call("GET /api/new-chats"),
+  setNewChats: (body: NewChats) => call("PUT /api/new-chats", { body }),
   presets: () => call("GET /api/presets"),
   savePreset: (body: NewPreset) => call("POST /api/presets", { body }),
   renamePreset: (preset_id: number, name: string) =>

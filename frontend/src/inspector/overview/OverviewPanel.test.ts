@@ -68,3 +68,17 @@ it("tells what changes before anything is written at once", () => {
   receive(preempted(95_000));
   expect(told()).toContain("the engine preempted the request twice");
 });
+
+it("has the features that the request travelled with, each with its origin", () => {
+  const features = ["tool:calculator", "declined:rename", "memory", "attachments", "speculation:off", "new"];
+  receive({ ...ACCEPTED, features } as AnyEvent);
+  const rows = [...document.querySelectorAll("[data-testid=features] li")];
+  expect(rows.map(({ textContent }) => textContent)).toEqual([
+    "Tool calculator turned on by the user, for this chat",
+    "Tool rename declines each call, since this request cannot ask its user",
+    "Memory turned on by the user, for this chat",
+    "Attached files turned on by the files of this chat",
+    "Guessing ahead turned off by the user, for this chat",
+    "new came with the request",
+  ]);
+});

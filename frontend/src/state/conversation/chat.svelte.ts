@@ -36,6 +36,8 @@ export class Chat {
   tools = $state<string[]>([]);
   /** True when the prompts may have memories of the user. */
   memory = $state(true);
+  /** True when the engine may guess tokens of the answers ahead. */
+  speculation = $state(true);
   /** By message: what it did with the memories, or asks, until the user puts it away. */
   notices = $state<Record<string, MemoryNotice>>({});
   /** True when the next answers begin with a call of a tool. */
@@ -55,6 +57,8 @@ export class Chat {
   /** Requests whose answers are tinted and in sight. Their traces stay, too. */
   private readonly seen = new Set<string>();
   private leaving: Promise<void> | null = null;
+  /** False: the features of new chats could not be fetched, so the server sets those of this chat. */
+  private isUsualKnown = true;
 
   /** True once the user has left the page. Later events change no page. */
   isClosed = false;
@@ -103,7 +107,7 @@ export class Chat {
 
   /** Open a conversation; null: one that has not begun, as far as this page knows. */
   async open(id: string | null): Promise<void> {
-    this.opening = id ? this.load(id) : this.recover();
+    this.opening = id ? this.load(id) : this.begunAsUsual();
     await this.opening.catch((error: unknown) => (this.problem = refusalOf(error)));
   }
 
@@ -114,6 +118,18 @@ export class Chat {
 
   private async load(id: string): Promise<void> {
     this.take(await api.conversation(id));
+  }
+
+  /** Begin with the user's features of new chats. A tool that is chosen meanwhile goes before them. */
+  private async begunAsUsual(): Promise<void> {
+    await this.recover();
+    if (this.conversation) return;
+    const usual = await api.newChats().catch(() => null);
+    this.isUsualKnown = usual !== null;
+    if (!usual) return;
+    if (!this.tools.length) this.tools = usual.tools;
+    this.memory &&= usual.memory;
+    this.speculation &&= usual.speculation;
   }
 
   /** Show the conversation of a first message that the server took without this page learning of it. */
@@ -172,6 +188,7 @@ export class Chat {
     this.systemPrompt = now.system_prompt;
     this.tools = [...now.tools];
     this.memory = now.memory;
+    this.speculation = now.speculation;
     this.windowPolicy = now.window_policy;
   }
 
@@ -268,11 +285,7 @@ export class Chat {
     // A conversation whose first message was refused is new as well.
     const isNew = !this.conversation?.messages.length;
     await this.settingsSaved();
-    const { model, systemPrompt: system_prompt, memory } = this;
-    const tools = $state.snapshot(this.tools);
-    const window_policy = this.windowPolicy;
-    const settings = { model, ...this.asking, system_prompt, tools, memory, window_policy };
-    this.conversation ??= await api.createConversation(settings);
+    this.conversation ??= await this.create();
     const { id } = this.conversation;
     this.outbox.post(unsent, id);
     clock.sent();
@@ -294,6 +307,16 @@ export class Chat {
     }
     this.answer(sent, clock);
     if (isNew && !this.isClosed) this.onCreated(id);
+  }
+
+  private async create(): Promise<Conversation> {
+    const { model, systemPrompt: system_prompt, memory, speculation, windowPolicy: window_policy } = this;
+    const features = { tools: $state.snapshot(this.tools), memory, speculation };
+    const settings = { model, ...this.asking, system_prompt, window_policy };
+    const made = await api.createConversation({ ...settings, ...(this.isUsualKnown ? features : {}) });
+    if (!this.isUsualKnown)
+      ({ tools: this.tools, memory: this.memory, speculation: this.speculation } = made);
+    return made;
   }
 
   /** Fetch the request that this text would send now. */
@@ -356,8 +379,8 @@ export class Chat {
   async configure(): Promise<void> {
     const { conversation } = this;
     if (!conversation) return;
-    const { systemPrompt: system_prompt, memory, windowPolicy: window_policy } = this;
-    const change = { ...this.asking, system_prompt, memory, window_policy };
+    const { systemPrompt: system_prompt, memory, speculation, windowPolicy: window_policy } = this;
+    const change = { ...this.asking, system_prompt, memory, speculation, window_policy };
     this.problem = null;
     try {
       await api.changeConversation(conversation.id, change);

@@ -31,6 +31,8 @@ const message = (id: string, parent_id: string | null): Message => ({
   num_kept: null,
 });
 
+const USUAL = { tools: [], memory: true, speculation: true };
+
 let asked: { path: string; body: Record<string, unknown>; key: string | null }[];
 let outboxes: Outboxes;
 let socket: Socket;
@@ -38,17 +40,19 @@ let chat: Chat;
 /** Says no to each message but these; null: to none. */
 let taken: string[] | null;
 /** The server's copy of the conversation. */
-let stored: { id: string; leaf_id: string; tools: string[]; memory: boolean; messages: Message[] };
+let stored: Record<string, unknown> & { leaf_id: string; messages: Message[] };
+/** The features of new chats; null: the server does not tell them. */
+let usual: { tools: string[]; memory: boolean; speculation: boolean } | null;
 /** Requests to these paths are answered when the test says so: they have been served until then. */
 let held: { path: string; answer: (response?: Response | Error) => void }[];
 let holding: string | null;
 
 /** A server that gives as many answers as were asked for. */
 function reply(path: string, method: string, body: { n?: number }): unknown {
+  if (path === "/api/new-chats") return usual;
   if (method === "GET") return stored;
   if (path.endsWith("/fork")) return { assistant_message: message("f", "q"), siblings: [] };
-  if (path === "/api/conversations")
-    return { id: "c", leaf_id: "", tools: [], memory: true, messages: [], ...body };
+  if (path === "/api/conversations") return { id: "c", leaf_id: "", ...USUAL, messages: [], ...body };
   const [first, ...siblings] = Array.from({ length: body.n ?? 0 }, (_, place) => message(`a${place}`, "q"));
   return { user_message: message("q", null), assistant_message: first, siblings, title: "Hello" };
 }
@@ -59,6 +63,7 @@ function answer(path: string, { method, body, headers }: Init): Promise<Response
   const sent = body ? (JSON.parse(body) as Record<string, unknown>) : {};
   asked.push({ path, body: sent, key: headers["Idempotency-Key"] ?? null });
   const isRefused = taken && path.endsWith("/messages") && !taken.includes(String(sent.text));
+  if (path === "/api/new-chats" && !usual) return Promise.reject(new TypeError("offline"));
   const response = isRefused
     ? new Response('{"error": {"code": "x", "message": "No."}}', { status: 400 })
     : new Response(JSON.stringify(reply(path, method, sent)));
@@ -90,8 +95,9 @@ function newChat(id: string | null): Chat {
 beforeEach(async () => {
   asked = [];
   taken = holding = null;
+  usual = { ...USUAL };
   held = [];
-  stored = { id: "c", leaf_id: "", tools: [], memory: true, messages: [] };
+  stored = { id: "c", leaf_id: "", ...USUAL, messages: [] };
   sessionStorage.clear();
   FakeSocket.all = [];
   vi.stubGlobal("WebSocket", FakeSocket);
@@ -132,6 +138,27 @@ it("begins a conversation with the chosen model and its own settings", async () 
     system_prompt: "Be kind.",
     params: { temperature: 0.9 },
   });
+  other.close();
+});
+
+it("begins with the user's features of new chats", async () => {
+  usual = { tools: ["calculator"], memory: false, speculation: false };
+  const other = newChat(null);
+  await other.open(null);
+  expect([other.tools, other.memory, other.speculation]).toEqual([["calculator"], false, false]);
+  await other.send("Hello", 0);
+  expect(asked.findLast(({ path }) => path === "/api/conversations")!.body).toMatchObject(usual);
+  other.close();
+});
+
+it("leaves features that it could not fetch to the server", async () => {
+  usual = null;
+  const other = newChat(null);
+  await other.open(null);
+  await other.send("Hello", 0);
+  const { body } = asked.findLast(({ path }) => path === "/api/conversations")!;
+  expect(["tools", "memory", "speculation"].filter((name) => name in body)).toEqual([]);
+  expect([other.tools, other.memory]).toEqual([[], true]);
   other.close();
 });
 

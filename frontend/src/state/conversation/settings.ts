@@ -120,6 +120,7 @@ export interface SettingsDraft {
   schema: string;
   regex: string;
   memory: boolean;
+  speculation: boolean;
   /** The problems for which it cannot be saved. */
   problems: Refusal[];
 }
