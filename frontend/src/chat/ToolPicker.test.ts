@@ -45,3 +45,8 @@ it("lists a chosen tool that is offered no longer, so that it can be turned off"
   gone.click();
   expect(onChange).toHaveBeenCalledWith(["files__echo"]);
 });
+
+it("leads to the tools of new chats", async () => {
+  const entries = await opened([]);
+  expect(entries.at(-1)!.getAttribute("href")).toBe("/account");
+});
