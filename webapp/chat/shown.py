@@ -41,6 +41,8 @@ class CarriedFile(Result):
     name: str
     num_tokens: int | None
     """Tokens of the whole file, as the model of its time counted them; null: not known."""
+    picture: str | None
+    """SHA-256 of a picture, by which GET /api/pictures gives its bytes; null: the file is none."""
 
 
 class Message(ForkOrigin):
@@ -97,7 +99,7 @@ def shown(message: models.Message, text: str | None = None) -> Message:
 
 def _files(message: models.Message) -> list[CarriedFile]:
     found = (each.attachment for each in message.carried.all())
-    return [CarriedFile(each.pk, each.name, each.num_tokens) for each in found]
+    return [CarriedFile(each.pk, each.name, each.num_tokens, each.sha256 if each.image else None) for each in found]
 
 
 def _calls(request: Request) -> list[ToolCall]:

@@ -508,6 +508,8 @@ export interface CarriedFile {
   name: string;
   /** Tokens of the whole file, as the model of its time counted them; null: not known. */
   num_tokens: number | null;
+  /** SHA-256 of a picture, by which GET /api/pictures gives its bytes; null: the file is none. */
+  picture: string | null;
 }
 
 /** Requests that ended without an answer for the same reason. */

@@ -311,6 +311,8 @@ def test_a_picture_stays_with_its_message_in_later_prompts(
 ) -> None:
     conversation = begin(alice, model=SEEING)
     sent = send(alice, conversation, "What is it?", attachments=[attached])
+    (shown,) = sent["user_message"]["files"]
+    assert alice.get(f"/api/pictures/{shown['picture']}").status_code == 200
     prepared(sent)
     events = prepared(send(alice, conversation, "And now?", parent_id=sent["assistant_message"]["id"]))
     assert [each.kind for each in context_of(events).segments if each.kind not in ("template", "system")] == [
