@@ -25,6 +25,12 @@ def split_sentences(text: str) -> list[str]:
     return list(dict.fromkeys(windows))
 
 
+def open_part(sentence: str) -> str:
+    """Return the end of a sentence that goes on, without the windows that further text leaves as they are."""
+    overlap = WINDOW_CHARS - _STRIDE_CHARS
+    return sentence[max(0, (len(sentence) - overlap) // _STRIDE_CHARS * _STRIDE_CHARS) :]
+
+
 def _windows(sentence: str) -> list[str]:
     last = max(len(sentence) - WINDOW_CHARS + _STRIDE_CHARS, 1)
     return [sentence[start : start + WINDOW_CHARS] for start in range(0, last, _STRIDE_CHARS)]

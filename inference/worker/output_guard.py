@@ -29,7 +29,7 @@ from inference.protocol.thinking import Part, Thinking
 from inference.safety import Guard
 from inference.safety.findings import Finding
 from inference.safety.guard import Scan
-from inference.safety.sentences import WINDOW_CHARS
+from inference.safety.sentences import open_part
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
 from inference.worker.held_text import Held, num_before, shifted, without_found
@@ -83,7 +83,7 @@ class OutputGuard:
         self._num_released_chars = 0
         """Of the thinking, or of the answer once that has begun."""
         self._sentence = ""
-        """The released part of the sentence that the next text belongs to, its last WINDOW_CHARS at most.
+        """The released part of the sentence that the next text belongs to, from its last open window on.
 
         So the time of a check does not grow with a sentence that never ends.
         """
@@ -331,7 +331,7 @@ class OutputGuard:
         """Set the sentence that is still open after the text."""
         if not self._sentence and self._num_released_chars:
             text = text.lstrip()  # white space after the last sentence belongs to it
-        self._sentence = _SENTENCE_END.split(self._sentence + text)[-1][-WINDOW_CHARS:]
+        self._sentence = open_part(_SENTENCE_END.split(self._sentence + text)[-1])
 
     def _passed(
         self, ready: Sequence[Held], text: str, checks: list[AnyEvent], found: Sequence[Finding]

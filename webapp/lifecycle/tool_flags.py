@@ -9,8 +9,9 @@ from webapp.tools import catalog
 
 
 def again(features: Sequence[str], may_ask: bool = True) -> tuple[str, ...]:
-    """The flags of the same tools, and of speculation. A tool that waited for its user waits again, also where it would not today.
+    """The flags of the same tools, and of speculation.
 
+    A tool that waited for its user waits again, also where it would not today.
     may_ask: False where the new request cannot ask its user, so that such calls are declined.
     """
     names, before = sorted(tools_of(features)), approved_of(features)

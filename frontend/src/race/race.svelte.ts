@@ -7,6 +7,9 @@ import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import type { Entry } from "./lanes";
 
+/** Of a race: the same for each user, so that only the two settings differ. */
+const FEATURES = { tools: [], memory: true, speculation: true };
+
 export class Race {
   lanes = $state.raw<RequestTrace[]>([]);
   /** With which the lanes were sent. */
@@ -38,7 +41,7 @@ export class Race {
       const [first, second] = entries as [Entry, Entry];
       const isOneModel = first.model === second.model;
       const begun = { model: first.model, params: first.params, system_prompt: systemPrompt };
-      const { id } = await api.createConversation(begun);
+      const { id } = await api.createConversation({ ...begun, ...FEATURES });
       const params_each = (isOneModel ? entries : [first]).map(({ params }) => params);
       const body = { text, parent_id: null, params_each, client: {} };
       const sent = await api.send(id, body, crypto.randomUUID());

@@ -219,7 +219,7 @@ def test_each_check_judges_from_the_beginning_of_the_open_sentence(
                 assert (event.start, event.end) == (ends[-1] if ends else 0, end)
 
 
-def test_a_check_of_a_sentence_that_never_ends_reads_its_last_characters(eager_guard: Guard) -> None:
+def test_a_check_of_a_sentence_that_never_ends_reads_its_last_windows(eager_guard: Guard) -> None:
     output = OutputGuard(eager_guard, RequestClock(unix_us()), (), is_guarded=True)
     checks = []
     for place in range(60):
@@ -227,7 +227,7 @@ def test_a_check_of_a_sentence_that_never_ends_reads_its_last_characters(eager_g
         checks += [event for event in output.release() if isinstance(event, SafetyChecked)]
     ends = [each.end for each in checks]
     assert ends == [13 * (place + 1) for place in range(60)]
-    assert [each.start for each in checks] == [max(0, end - 13 - WINDOW_CHARS) for end in ends]
+    assert all(each.end - each.start <= WINDOW_CHARS + 13 for each in checks)
 
 
 def forked(guard: Guard, kept: list[bytes], shown: str, stop: tuple[str, ...] = ()) -> OutputGuard:

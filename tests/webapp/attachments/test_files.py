@@ -12,7 +12,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from inference.protocol.events import AnyEvent, AttachmentSelected, ContextAssembled, SafetyChecked, first
+from inference.protocol.events import (
+    AnyEvent,
+    AttachmentSelected,
+    ContextAssembled,
+    RequestAccepted,
+    SafetyChecked,
+    first,
+)
 from tests.webapp.attachments import files
 from webapp.attachments import store, tasks
 from webapp.attachments.models import Attachment, Carried, Content, Passage
@@ -144,7 +151,9 @@ def test_a_short_file_goes_in_whole_before_the_question_with_the_users_authority
     assert [each["name"] for each in sent["user_message"]["files"]] == ["whales.txt"]
     events = prepared(sent)
     context, selected = first(events, ContextAssembled), first(events, AttachmentSelected)
+    accepted = first(events, RequestAccepted)
     assert context is not None and selected is not None
+    assert accepted is not None and accepted.features == ("attachments",)
     kinds = [(each.kind, each.role, each.source) for each in context.segments if each.kind != "template"]
     question = f"message:{sent['user_message']['id']}"
     assert kinds == [

@@ -9,7 +9,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.webapp.chat.exported import as_bytes, claude
+from webapp.chat.imports.files import FileLimits, read_file
+from webapp.chat.imports.store import rows_of
+from webapp.chat.imports.tree import grow
+from webapp.chat.models import NewChats
+from webapp.lifecycle.generation_request import generation_request
+from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.tool_flags import again
+from webapp.requests import services
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,12 +72,29 @@ def test_a_tool_that_there_is_not_is_refused_by_name(alice: Client) -> None:
     assert called(alice, "GET", "/api/new-chats")[1]["tools"] == []
 
 
+def test_a_tool_that_is_offered_no_longer_is_in_the_way_of_nothing(alice: Client) -> None:
+    NewChats.objects.create(user=User.objects.get(username="alice"), tools=["files__gone"])
+    assert begun(alice)["tools"] == begun(alice, tools=["files__gone"])["tools"] == ["files__gone"]
+    assert called(alice, "PUT", "/api/new-chats", CHOSEN | {"tools": ["files__gone"]})[0] == 200
+
+
+def test_an_imported_conversation_has_the_memory_and_speculation_of_new_ones(alice: Client) -> None:
+    called(alice, "PUT", "/api/new-chats", CHOSEN)
+    (item,) = read_file("conversations.json", as_bytes(claude()), FileLimits())
+    assert item.draft is not None
+    made = rows_of(User.objects.get().pk, grow(item.draft), 0.0, "m").conversation
+    assert (made.tools, made.memory, made.speculation) == ([], False, False)
+
+
 def test_a_request_travels_with_the_features_of_its_conversation(alice: Client) -> None:
     found = begun(alice, **CHOSEN)
     path = f"/api/conversations/{found['id']}"
     request = sent(alice, path)
     assert request.input.features == ("tool:calculator", "speculation:off")
     assert again(request.input.features) == ("tool:calculator", "speculation:off")
+    prepare(request.pk)
+    events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
+    assert not generation_request(request, events).may_guess
     Request.objects.all().delete()
     assert called(alice, "PATCH", path, {"tools": [], "speculation": True})[1]["speculation"] is True
     assert sent(alice, f"/api/conversations/{begun(alice)['id']}").input.features == ()

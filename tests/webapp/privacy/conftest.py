@@ -18,7 +18,7 @@ from inference.protocol.events import Frame
 from inference.protocol.request import Usage
 from tests.webapp.inputs import SAVED, asked
 from webapp.billing.bill import post_bill
-from webapp.chat.models import Conversation, Message
+from webapp.chat.models import Conversation, Message, NewChats
 from webapp.keys.keys import New, create
 from webapp.keys.models import ApiKey
 from webapp.memory.memories import remember
@@ -86,6 +86,7 @@ def fill(name: str, word: str) -> Held:
     conversation = Conversation.objects.create(user=user, model="m", title=word, system_prompt=word)
     question = Message.objects.create(conversation=conversation, role="user", user_text=word)
     Message.objects.create(conversation=conversation, role="assistant", request=request, parent=question)
+    NewChats.objects.create(user=user, tools=[word])
     Preset.objects.create(user=user, name=word, params={"stop": [word]})
     remember(user.pk, f"My {word} is blue")
     SavedView.objects.create(user=user, name=word, query=f"q={word}")

@@ -86,7 +86,7 @@ def new_conversation(owner: int, body: NewConversation) -> models.Conversation:
         system_prompt=_checked_prompt(wanted.system_prompt),
         params=msgspec.to_builtins(wanted.params),
         n=body.n,
-        tools=usual.tools if body.tools is None else list(checked_tools(body.tools)),
+        tools=usual.tools if body.tools is None else list(checked_tools(body.tools, usual.tools)),
         memory=usual.memory if body.memory is None else body.memory,
         speculation=usual.speculation if body.speculation is None else body.speculation,
         window_policy=body.window_policy,

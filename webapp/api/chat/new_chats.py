@@ -18,8 +18,8 @@ def show_new_chats(request: HttpRequest) -> NewChats:
 
 def change_new_chats(request: HttpRequest, body: NewChats) -> NewChats:
     """Set the features that the user's new conversations begin with. Conversations that have begun keep their own."""
-    found = models.NewChats.of(user_id(request))
-    found.tools = list(checked_tools(body.tools, found.tools))
-    found.memory, found.speculation = body.memory, body.speculation
-    found.save()
+    owner = user_id(request)
+    tools = list(checked_tools(body.tools, models.NewChats.of(owner).tools))
+    values = {"tools": tools, "memory": body.memory, "speculation": body.speculation}
+    models.NewChats.objects.update_or_create(user_id=owner, defaults=values)
     return show_new_chats(request)

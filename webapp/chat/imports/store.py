@@ -15,7 +15,7 @@ from django.db.models import Sum
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from webapp.chat.imports.files import ImportFileError
 from webapp.chat.imports.tree import Brought, Draft, ImportProblem
-from webapp.chat.models import Conversation, Message
+from webapp.chat.models import Conversation, Message, NewChats
 from webapp.lifecycle.admission import lock_user
 
 MAX_USER_BYTES = 256 << 20
@@ -54,6 +54,7 @@ def rows_of(owner: int, brought: Brought, now: float, model: str) -> Rows:
     system_prompt = brought.draft.system_prompt.replace("\x00", "").strip()
     if len(system_prompt.encode()) > MAX_MESSAGE_BYTES:
         raise ImportProblem(f"Its system prompt has more than {MAX_MESSAGE_BYTES:,} bytes.")
+    usual = NewChats.of(owner)
     conversation = Conversation(
         user_id=owner,
         title=brought.title,
@@ -62,6 +63,8 @@ def rows_of(owner: int, brought: Brought, now: float, model: str) -> Rows:
         params=msgspec.to_builtins(brought.draft.params or SamplingParams()),
         n=brought.draft.n,
         tools=list(brought.draft.tools),
+        memory=usual.memory,
+        speculation=usual.speculation,
         is_pinned=brought.draft.is_pinned,
         import_digest=_digest(brought),
         num_imported_bytes=sum(len(message.text.encode()) for message in brought.messages),

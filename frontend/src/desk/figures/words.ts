@@ -16,7 +16,7 @@ export const SURFACES: Record<string, string> = {
   replay: "sets of runs",
   openai: "the OpenAI API",
   anthropic: "the Anthropic API",
-  agent: "requests, as agents",
+  agent: "agents",
 };
 export const VERDICTS: Record<string, string> = {
   allow: "Allowed",

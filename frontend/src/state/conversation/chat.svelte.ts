@@ -57,8 +57,7 @@ export class Chat {
   /** Requests whose answers are tinted and in sight. Their traces stay, too. */
   private readonly seen = new Set<string>();
   private leaving: Promise<void> | null = null;
-  /** False: the features of new chats could not be fetched, so the server sets those of this chat. */
-  private isUsualKnown = true;
+  private isUsualTaken = false;
 
   /** True once the user has left the page. Later events change no page. */
   isClosed = false;
@@ -123,10 +122,14 @@ export class Chat {
   /** Begin with the user's features of new chats. A tool that is chosen meanwhile goes before them. */
   private async begunAsUsual(): Promise<void> {
     await this.recover();
-    if (this.conversation) return;
-    const usual = await api.newChats().catch(() => null);
-    this.isUsualKnown = usual !== null;
-    if (!usual) return;
+    if (!this.conversation) await this.takeUsual().catch(() => {});
+  }
+
+  /** Take the user's features of new chats, once. Each choice that was made here before goes before them. */
+  private async takeUsual(): Promise<void> {
+    if (this.isUsualTaken) return;
+    const usual = await api.newChats();
+    this.isUsualTaken = true;
     if (!this.tools.length) this.tools = usual.tools;
     this.memory &&= usual.memory;
     this.speculation &&= usual.speculation;
@@ -310,19 +313,17 @@ export class Chat {
   }
 
   private async create(): Promise<Conversation> {
+    await this.takeUsual();
     const { model, systemPrompt: system_prompt, memory, speculation, windowPolicy: window_policy } = this;
     const features = { tools: $state.snapshot(this.tools), memory, speculation };
-    const settings = { model, ...this.asking, system_prompt, window_policy };
-    const made = await api.createConversation({ ...settings, ...(this.isUsualKnown ? features : {}) });
-    if (!this.isUsualKnown)
-      ({ tools: this.tools, memory: this.memory, speculation: this.speculation } = made);
-    return made;
+    return api.createConversation({ model, ...this.asking, system_prompt, ...features, window_policy });
   }
 
   /** Fetch the request that this text would send now. */
   async preview(text: string, signal: AbortSignal): Promise<Preview> {
     await this.settingsSaved();
     const { conversation } = this;
+    if (!conversation) await this.takeUsual();
     const body = {
       text,
       parent_id: this.path.at(-1)?.id ?? null,

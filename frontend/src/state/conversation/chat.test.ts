@@ -151,14 +151,19 @@ it("begins with the user's features of new chats", async () => {
   other.close();
 });
 
-it("leaves features that it could not fetch to the server", async () => {
+it("begins no conversation before it knows the user's features, and keeps a choice made meanwhile", async () => {
   usual = null;
   const other = newChat(null);
   await other.open(null);
-  await other.send("Hello", 0);
+  expect(other.problem).toBeNull();
+  await other.useTools(["units"]);
+  const num = asked.length;
+  expect(await other.send("Hello", 0)).toBe(false);
+  expect(asked.slice(num).map(({ path }) => path)).toEqual(["/api/new-chats"]);
+  usual = { tools: ["calculator"], memory: false, speculation: true };
+  await other.retry(other.outbox.messages[0]!, "Hello", 0);
   const { body } = asked.findLast(({ path }) => path === "/api/conversations")!;
-  expect(["tools", "memory", "speculation"].filter((name) => name in body)).toEqual([]);
-  expect([other.tools, other.memory]).toEqual([[], true]);
+  expect(body).toMatchObject({ tools: ["units"], memory: false, speculation: true });
   other.close();
 });
 
