@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import findings
 from tests.browser.panels import look_inside, open_tab
+from tests.browser.running import Running, post
 from tests.browser.waiting import wait_until
 
 QUESTION = "Write two sentences about a lighthouse."
@@ -158,3 +159,24 @@ def test_other_settings_move_the_bars_and_retell_the_answer(page: Page) -> None:
     go_on.click()
     expect(page.get_by_text("4/4")).to_be_visible()
     wait_until_written(page)
+
+
+def test_the_playhead_in_wide_code_scrolls_the_code_and_not_the_chat(page: Page, product: Running) -> None:
+    base = product.link.partition("/signin/")[0]
+    conversation = post(page, base, "/api/conversations", {})
+    params = conversation["params"] | {"regex": "```\n(ab cd ef gh ij ){20}\n```", "max_tokens": 400}
+    send = f"/api/conversations/{conversation['id']}/messages"
+    post(page, base, send, {"text": "Hello", "params": params | {"stop_on_repetition": False}})
+    page.goto(f"{base}/c/{conversation['id']}")
+    wait_until_written(page)
+    look_inside(page)
+    code = answer(page).locator("pre")
+    forward = page.get_by_role("button", name=re.compile(r"One \w+ forward"))
+    for _ in range(60):
+        forward.click()
+    wait_until(page, lambda: int(code.evaluate("code => code.scrollLeft")) > 0)
+    aside = "() => [...document.querySelectorAll('*')].filter(each => each.scrollLeft && each.tagName !== 'PRE').length"
+    assert page.evaluate(aside) == 0
+    seen, mark = code.bounding_box(), page.get_by_test_id("playhead-mark").locator("i").bounding_box()
+    assert seen is not None and mark is not None
+    assert seen["x"] <= mark["x"] < seen["x"] + seen["width"]
