@@ -99,10 +99,10 @@ def test_a_panel_on_its_way_leaves_no_other_panel_under_its_tab(page: Page, addr
     panel = page.get_by_role("tabpanel", name="Bill")
     expect(panel).to_have_attribute("aria-busy", "true")
     expect(panel).to_be_empty()
-    page.unroute(script)
     held[0].continue_()
     expect(panel).to_have_attribute("aria-busy", "false")
     expect(panel).not_to_be_empty()
+    page.unroute(script)
 
 
 def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str, str]) -> None:

@@ -132,7 +132,7 @@ def test_only_these_addresses_are_reached_and_none_of_an_operator() -> None:
     assert {each.split("/")[1] for each in reached} == {
         "openapi.json",
         "session", "models", "conversations", "messages", "requests", "reruns", "presets", "memory", "attachments",
-        "pictures",
+        "pictures", "new-chats",
         "views", "shares", "storage", "retention", "notices", "usage", "mcp", "batches",
     }  # fmt: skip
     assert "api/requests/<str:request_id>/reading" not in reached  # an operator's
