@@ -70,7 +70,7 @@ class WorkerServices:
     guard: Guard
     log: EventLog
     pictures: Pictures = field(default_factory=MemoryPictures)
-    resuming: threading.Lock = field(default_factory=threading.Lock)
+    resuming: threading.Lock = field(default_factory=threading.Lock, kw_only=True)
     """Held by one resumed answer at a time, until its log has a new token. So a sequence that ends each worker is
     resumed alone, and no other is blamed for it."""
 

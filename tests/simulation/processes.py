@@ -97,7 +97,7 @@ class Plant:
             Grammars(),
             Guard(),
             self._log,
-            WorldLock(self._world),  # type: ignore[arg-type]
+            resuming=WorldLock(self._world),  # type: ignore[arg-type]
         )
         keeper = LeaseKeeper(self._leases, name)
         return SimpleNamespace(
