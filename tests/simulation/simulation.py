@@ -17,6 +17,7 @@ from django.db import DatabaseError, transaction
 from inference.backends.backend import Job
 from inference.eventlog import clock as event_clock
 from inference.eventlog.clock import unix_us
+from inference.eventlog.pictures import MemoryPictures
 from inference.protocol.request import SamplingParams
 from inference.worker import app as inference_app
 from inference.worker import generation, lease_keeper
@@ -145,6 +146,7 @@ class Simulation:
         patch.setattr(inference_app, "secrets", self.world)
         patch.setattr(services, "event_log", lambda: self._site_log)
         patch.setattr(services, "leases", lambda: self._site_leases)
+        patch.setattr(services, "pictures", MemoryPictures)
         patch.setattr(taking, "rates", lambda: self._site_rates)
         patch.setattr(tasks, "Preparation", preparation(world.pause))
         patch.setattr(watch, "Watch", partial(watch.Watch, world.monotonic))
