@@ -64,19 +64,19 @@ def working(folder: Path) -> Path:
 def test_calls_of_both_families_that_nearly_work(small: Processes, small_key: str, tmp_path: Path) -> None:
     document, header = working(tmp_path), f"Authorization: Bearer {small_key}"
     found = answers_of(
-        small, tmp_path, document, header, "--include-path-regex", "^/v1/", "--phases", "fuzzing", "-n", "8"
+        small, tmp_path, document, header, "--include-path-regex", "^/v1/", "--phases", "fuzzing", "-n", "15"
     )
     assert {path for path, status in found if status == 200} >= ANSWERED
 
 
 def test_calls_of_both_families_of_any_form(small: Processes, small_key: str, tmp_path: Path) -> None:
     header, only = f"Authorization: Bearer {small_key}", ("--include-path-regex", "^/v1/", "--phases", "fuzzing")
-    assert answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "6")
+    assert answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "12")
 
 
 def test_calls_of_the_sites_own_api_by_key(small: Processes, small_key: str, tmp_path: Path) -> None:
     header, only = f"Authorization: Bearer {small_key}", ("--include-path-regex", "^/api/", "--phases", "fuzzing")
-    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "2")
+    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "3")
     assert {status for _, status in found} >= {200, 400, 404}
 
 
@@ -84,5 +84,5 @@ def test_readings_of_the_sites_own_api_by_an_operator(small: Processes, tmp_path
     """By a session, which reaches operators' operations too. It writes nothing: a call could end the session."""
     header = f"Cookie: sessionid={small.client.cookies['sessionid']}"
     only = ("--include-method", "GET", "--exclude-path-regex", "^/v1/", "--phases", "fuzzing")
-    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "3")
+    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "5")
     assert {status for _, status in found} >= {200, 404}

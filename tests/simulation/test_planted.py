@@ -12,7 +12,7 @@ from tests.simulation.planted import PLANTED
 from tests.simulation.simulation import Bench
 
 _ROOT = Path(__file__).parents[2]
-_FIRST_SEEDS = {"no_catch_up": 480}
+_FIRST_SEEDS = {"no_catch_up": 480, "lease_before_rates": 330, "calls_again": 340}
 """The search for a rare mistake begins shortly before a seed that is known to find it."""
 
 

@@ -8,6 +8,8 @@ from tests.simulation.simulation import Bench
 
 _NUM_SEEDS, _NUM_AT_ONCE = 600, 150
 """The command `python -m tests.simulation` runs as many more as one has time for."""
+_RARE = 425
+"""The search for all kinds of ends begins shortly before a seed with the rarest, a lost log."""
 
 
 @pytest.mark.slow
@@ -26,7 +28,7 @@ def test_a_seed_gives_the_same_trace_twice(bench: Bench, seed: int) -> None:
 def test_all_kinds_of_ends_are_met(bench: Bench) -> None:
     """Else the faults miss what they are for."""
     missing = {"done", "stopped", "taken back", "blocked blocked", "failed log_lost", "failed ended_workers"}
-    for seed in range(2000):
+    for seed in range(_RARE, _RARE + 2000):
         missing -= set(bench.run(seed).statuses)
         if not missing:
             break

@@ -56,7 +56,7 @@ def test_a_request_without_a_token_is_not_counted_and_an_unpriced_one_is(alice: 
 
 
 def test_repriced_demonstration_data_cost_what_their_records_say() -> None:
-    """By each user, from the sums and from the records. The sums have the whole days of the longer period."""
+    """In all and by each user, from the sums and from the records."""
     now = timezone.now()
     seed(now, 60)
     for num_days in (20, 60):
@@ -68,6 +68,6 @@ def test_repriced_demonstration_data_cost_what_their_records_say() -> None:
         used, book = used_by_user(period, Filter()), price_book()
         by_user = {user: reprice(each, book).nano.get("USD", 0) for user, each in used.items()}
         assert by_user == {user: nano for user, nano in billed.items() if user in by_user}
-    assert reprice(used_in(period, Filter()), book).nano == {"USD": billed.total()}
-    some = tuple(sorted(by_user)[:2])
-    assert reprice(used_in(period, Filter(user_ids=some)), book).nano == {"USD": sum(billed[user] for user in some)}
+        assert reprice(used_in(period, Filter()), book).nano == {"USD": billed.total()}
+        some = tuple(sorted(by_user)[:2])
+        assert reprice(used_in(period, Filter(user_ids=some)), book).nano == {"USD": sum(billed[user] for user in some)}
