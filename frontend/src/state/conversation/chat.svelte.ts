@@ -106,7 +106,7 @@ export class Chat {
 
   /** Open a conversation; null: one that has not begun, as far as this page knows. */
   async open(id: string | null): Promise<void> {
-    this.opening = id ? this.load(id) : this.begunAsUsual();
+    this.opening = id ? this.load(id) : this.beginAsUsual();
     await this.opening.catch((error: unknown) => (this.problem = refusalOf(error)));
   }
 
@@ -119,13 +119,13 @@ export class Chat {
     this.take(await api.conversation(id));
   }
 
-  /** Begin with the user's features of new chats. A tool that is chosen meanwhile goes before them. */
-  private async begunAsUsual(): Promise<void> {
+  /** Begin with the user's features of new chats. A first message fetches them where this could not. */
+  private async beginAsUsual(): Promise<void> {
     await this.recover();
     if (!this.conversation) await this.takeUsual().catch(() => {});
   }
 
-  /** Take the user's features of new chats, once. Each choice that was made here before goes before them. */
+  /** Take the user's features of new chats, once. The user's choices on this page go before them. */
   private async takeUsual(): Promise<void> {
     if (this.isUsualTaken) return;
     const usual = await api.newChats();
