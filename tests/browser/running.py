@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from playwright.sync_api import Page
+from playwright.sync_api import APIResponse, Page
 
 from tests.browser.commands import Commands
 from tests.environment import share_database, share_made
@@ -23,11 +23,16 @@ from tests.processes import is_alive
 ROOT = Path(__file__).parents[2]
 
 
-def post(page: Page, base: str, path: str, body: object) -> Any:
-    """As the user who is signed in on the page; the reply's JSON."""
+def send(page: Page, base: str, path: str, body: object) -> APIResponse:
+    """Post as the user who is signed in on the page."""
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     headers = {"X-CSRFToken": token, "Referer": base, "Content-Type": "application/json"}
-    answer = page.request.post(f"{base}{path}", headers=headers, data=json.dumps(body))
+    return page.request.post(f"{base}{path}", headers=headers, data=json.dumps(body))
+
+
+def post(page: Page, base: str, path: str, body: object) -> Any:
+    """Post as the user who is signed in on the page; return the reply's JSON. Raises AssertionError where refused."""
+    answer = send(page, base, path, body)
     assert answer.ok, answer.text()
     return answer.json()
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import findings
-from tests.browser.running import Running, post
+from tests.browser.running import Running, post, send
 from tests.browser.waiting import wait_until
 
 WIDTHS = [(1280, 900), (390, 844)]
@@ -50,8 +50,17 @@ def number(shown: Locator) -> float:
     return float(text) if re.fullmatch(r"[\d.]+", text) else 0.0
 
 
+def stop_what_runs(page: Page, base: str) -> None:
+    """Stop every answer: a failed test of this or another module may have left one that waits for a choice."""
+    workers = page.request.get(f"{base}/api/live").json()["now"]["workers"]
+    for request in [each["id"] for worker in workers for each in worker["requests"]]:
+        # One that has ended meanwhile is refused.
+        send(page, base, f"/api/live/requests/{request}/stop", {})
+
+
 @pytest.fixture
 def live(page: Page, product: Running) -> Page:
+    stop_what_runs(page, base_of(product))
     page.goto(f"{base_of(product)}/admin/live/")
     expect(page.get_by_role("heading", name="Live")).to_be_visible()
     expect(page.get_by_text("ready", exact=True).first).to_be_visible()
