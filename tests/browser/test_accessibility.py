@@ -135,7 +135,7 @@ def test_an_answer_is_spoken_of_in_sentences_and_not_token_by_token(page: Page, 
         page.evaluate("() => { window.spoken = []; }")
         message.fill("Tell a story of a lighthouse keeper.")
         page.keyboard.press("Enter")
-        page.wait_for_function("() => window.spoken.includes('The answer is complete.')")
+        page.wait_for_function("() => window.spoken.includes('The answer is complete.')", timeout=120_000)
         spoken = page.evaluate("() => window.spoken")
         assert len(spoken) < NUM_TOKENS / 4, spoken
 

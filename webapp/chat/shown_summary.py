@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
+from inference.protocol.request import FinishReason
 from webapp.chat import models
 from webapp.gateway.structs import Result
 from webapp.requests import summary as requests_summary
@@ -29,6 +30,8 @@ class Summary(Result):
     """Null until it is made."""
     cost_nano: int | None
     currency: str
+    finish_reason: FinishReason | None
+    """The reason why its generation ended. Null: it runs, failed before an end, or was deleted."""
     problem: str | None
     """The reason why it failed."""
     created_at: datetime
@@ -37,6 +40,7 @@ class Summary(Result):
 def shown_summary(summary: models.Summary) -> Summary:
     """Return the summary as it is shown."""
     request, state = summary.request, _state(summary)
+    reason: Any = request.finish_reason if request else None
     return Summary(
         id=summary.pk,
         state=state,
@@ -48,6 +52,7 @@ def shown_summary(summary: models.Summary) -> Summary:
         num_tokens=request.num_output_tokens if request else None,
         cost_nano=request.cost_nano if request else None,
         currency=request.currency if request else "",
+        finish_reason=reason or None,
         problem=_problem(summary) if state == "failed" else None,
         created_at=summary.created_at,
     )

@@ -1,6 +1,10 @@
-"""The task that reads a server's tools, in the worker that also calls them."""
+"""Reads a server's tools in the worker that also calls them: as it starts, and when an operator asks."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from celery.signals import worker_ready
 
 from webapp.celery import app
 from webapp.mcpclient.configured import servers
@@ -19,3 +23,10 @@ def read_task(name: str) -> None:
             read(server)
         except ServersBusy:
             read_task.apply_async((name,), countdown=_AGAIN_S)
+
+
+@worker_ready.connect
+def read_each(**_: Any) -> None:
+    """Queue a reading of each server as a worker starts: its tools are listed before an operator looks."""
+    for name in servers():
+        read_task.delay(name)

@@ -109,6 +109,17 @@ def test_a_summary_takes_the_place_of_the_oldest_turns_and_all_is_told(alice: Cl
     assert shown["up_to_id"] == Message.objects.get(user_text__startswith="Question 2").parent_id
 
 
+@pytest.mark.parametrize("reason", ["repetition", "length", "stop"])
+def test_a_summary_tells_how_its_generation_ended(alice: Client, reason: str) -> None:
+    chat = Chat(alice)
+    chat.send("Where is the sea?")
+    chat.send("Thanks.")
+    made = chat.summarised()
+    assert made["finish_reason"] is None
+    Request.objects.filter(pk=made["request_id"]).update(finish_reason=reason)
+    assert [each["finish_reason"] for each in chat.shown()["summaries"]] == [reason]
+
+
 def test_the_summary_is_a_request_of_its_own_and_quotes_each_message(alice: Client) -> None:
     chat = Chat(alice)
     chat.send("Where is the sea?", "It is everywhere.")

@@ -13,7 +13,7 @@ from django.test import Client
 from tests.webapp.lifecycle.test_dispatch import body
 from tests.webapp.mcpclient.conftest import Real, operator, wire
 from webapp.mcpclient.approving import approved
-from webapp.mcpclient.tasks import read_task
+from webapp.mcpclient.tasks import read_each, read_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,6 +47,14 @@ def test_a_server_is_read_by_the_worker_that_runs_calls(root: Client, remote: Re
     read_task("far")
     page = root.get(SERVERS).content.decode()
     assert "reached" in page and "&#x27;a b&#x27;: its name" in page and "sesame" not in page
+    assert "far__echo" in root.get(TOOLS).content.decode()
+
+
+def test_a_server_is_read_as_a_worker_starts(root: Client, remote: Real, redis_client: redis.Redis) -> None:
+    remote.lists("echo")
+    read_each()
+    assert body(redis_client, "tools") == ["far"]
+    read_task("far")
     assert "far__echo" in root.get(TOOLS).content.decode()
 
 
