@@ -12,7 +12,7 @@ from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt, plain_prompt
 from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.source import SourceMessage as SourceMessage
-from webapp.context.turns import turns_of, without
+from webapp.context.turns import new_text, turns_of, without
 
 EXCERPT_CHARS = 200
 _WINDOW_FULL = "the window is full; the oldest turns are left out first"
@@ -205,7 +205,7 @@ class Assembler:
         )
 
     def _too_large(self, messages: Sequence[SourceMessage], reserved: int) -> ContextTooLarge:
-        num_tokens = len(self._tokenizer.encode(messages[-1].content))
+        num_tokens = len(self._tokenizer.encode(new_text(messages)))
         return ContextTooLarge(
             f"The message has {num_tokens:,} tokens; the model's window holds {self._window:,}, of which "
             f"{reserved:,} are kept for the answer and some for the system prompt. Shorten the message."

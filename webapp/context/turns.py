@@ -33,6 +33,11 @@ def without(messages: Sequence[SourceMessage], left_out: Sequence[SourceMessage]
     return kept
 
 
+def new_text(messages: Sequence[SourceMessage]) -> str:
+    """The text of the new message: without its pictures, and without what stands in it for another source."""
+    return "".join(each.content for each in messages[_new_message(messages) :] if each.kind not in PINNED)
+
+
 def _apart(message: SourceMessage) -> str:
     """The content as the next part of a message. A picture needs no line between."""
     return "\n\n" + message.content if message.image is None else ""

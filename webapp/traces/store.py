@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
+from webapp.context.turns import new_text
 from webapp.requests import services
 from webapp.requests.input import NoInput
 from webapp.requests.models import Request
@@ -54,8 +55,7 @@ def save_all_packed(packed: Sequence[tuple[Request, bytes]]) -> None:
 
 
 def _search_text(request: Request) -> str:
-    prompt = request.input.messages[-1].content if request.input.messages else ""
-    return f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
+    return f"{request.title}\n{new_text(request.input.messages)}\n{request.output_text}"[:_SEARCH_CHARS]
 
 
 class Edition(NamedTuple):
