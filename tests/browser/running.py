@@ -22,6 +22,9 @@ from tests.processes import is_alive
 
 ROOT = Path(__file__).parents[2]
 
+ENDLESS = {"logit_bias": [{"id": token, "bias": -100} for token in (0, 2)], "stop_on_repetition": False}
+"""Settings with which the bundled model writes as many tokens as it may: it never draws a token that ends an answer."""
+
 
 def send(page: Page, base: str, path: str, body: object) -> APIResponse:
     """Post as the user who is signed in on the page."""

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from inference.protocol.codec import decode_frame
 from tests.browser.axe import findings
 from tests.browser.panels import each_tab, look_inside, open_tab
-from tests.browser.running import Running, post
+from tests.browser.running import ENDLESS, Running, post
 from tests.golden.test_projections import LOGS
 from webapp.api import site
 from webapp.traces.file.archive import encode
@@ -121,8 +121,7 @@ NUM_TOKENS = 120
 
 
 def test_an_answer_is_spoken_of_in_sentences_and_not_token_by_token(page: Page, base: str) -> None:
-    never_ends = [{"id": token, "bias": -100} for token in (0, 2)]
-    params = {"seed": 3, "max_tokens": NUM_TOKENS, "logit_bias": never_ends, "stop_on_repetition": False}
+    params = {"seed": 3, "max_tokens": NUM_TOKENS, **ENDLESS}
     page.goto(f"{base}/c/{post(page, base, '/api/conversations', {'params': params})['id']}")
     message = page.get_by_role("textbox", name="Message")
     message.fill("Name one colour.")

@@ -9,12 +9,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import findings
-from tests.browser.running import Running, post, send
+from tests.browser.running import ENDLESS, Running, post, send
 from tests.browser.waiting import wait_until
 
 WIDTHS = [(1280, 900), (390, 844)]
-_END_IDS = (0, 2)
-"""Tokens with which the bundled model would end its answer."""
 
 
 def base_of(product: Running) -> str:
@@ -31,9 +29,8 @@ class Answer(NamedTuple):
 def begin_answer(page: Page, product: Running) -> Answer:
     """Send a message whose answer takes minutes."""
     base = base_of(product)
-    bias = [{"id": token, "bias": -100} for token in _END_IDS]
     conversation = post(page, base, "/api/conversations", {})["id"]
-    params = {"max_tokens": 6000, "seed": 1, "logit_bias": bias, "stop_on_repetition": False}
+    params = {"max_tokens": 6000, "seed": 1, **ENDLESS}
     message = {"text": "Tell a very long story.", "params": params}
     sent = post(page, base, f"/api/conversations/{conversation}/messages", message)
     return Answer(conversation, sent["assistant_message"]["request_id"])

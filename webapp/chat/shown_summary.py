@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from inference.protocol.request import FinishReason
 from webapp.chat import models
@@ -31,7 +31,7 @@ class Summary(Result):
     cost_nano: int | None
     currency: str
     finish_reason: FinishReason | None
-    """The reason why its generation ended. Null: it runs, failed before an end, or was deleted."""
+    """The reason why its generation ended. Null while it runs, and where it failed before an end or was deleted."""
     problem: str | None
     """The reason why it failed."""
     created_at: datetime
@@ -40,7 +40,6 @@ class Summary(Result):
 def shown_summary(summary: models.Summary) -> Summary:
     """Return the summary as it is shown."""
     request, state = summary.request, _state(summary)
-    reason: Any = request.finish_reason if request else None
     return Summary(
         id=summary.pk,
         state=state,
@@ -52,7 +51,7 @@ def shown_summary(summary: models.Summary) -> Summary:
         num_tokens=request.num_output_tokens if request else None,
         cost_nano=request.cost_nano if request else None,
         currency=request.currency if request else "",
-        finish_reason=reason or None,
+        finish_reason=requests_summary.finish_reason(request) if request else None,
         problem=_problem(summary) if state == "failed" else None,
         created_at=summary.created_at,
     )

@@ -34,7 +34,7 @@ def without(messages: Sequence[SourceMessage], left_out: Sequence[SourceMessage]
 
 
 def new_text(messages: Sequence[SourceMessage]) -> str:
-    """The text of the new message: without its pictures, and without what stands in it for another source."""
+    """The new message's own text, without the pictures, files and memories that stand in it."""
     return "".join(each.content for each in messages[_new_message(messages) :] if each.kind not in PINNED)
 
 

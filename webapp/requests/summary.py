@@ -117,7 +117,7 @@ def summary_fields(request: Request) -> dict[str, Any]:
         "usage": usage(request),
         "cost_nano": request.cost_nano,
         "currency": request.currency,
-        "finish_reason": request.finish_reason or None,
+        "finish_reason": finish_reason(request),
         "error": error(request),
         "num_events": request.num_events,
         "duration_us": request.duration_us,
@@ -142,12 +142,11 @@ def fork_fields(request: Request | None) -> dict[str, Any]:
 
 def figures(request: Request) -> Figures:
     """Return a settled request's figures; no trace is read."""
-    reason: Any = request.finish_reason or None
     return Figures(
         usage=usage(request),
         cost_nano=request.cost_nano,
         currency=request.currency,
-        finish_reason=reason,
+        finish_reason=finish_reason(request),
         max_tokens=request.params.get("max_tokens"),
         first_text_us=request.first_text_us,
     )
@@ -157,6 +156,13 @@ def status(request: Request) -> Status:
     """The request's status."""
     found: Any = request.status
     known: Status = found
+    return known
+
+
+def finish_reason(request: Request) -> FinishReason | None:
+    """The reason why its generation ended; None: it has not, or failed before an end."""
+    found: Any = request.finish_reason or None
+    known: FinishReason | None = found
     return known
 
 

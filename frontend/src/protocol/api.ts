@@ -3142,7 +3142,7 @@ export interface Summary {
   num_tokens: number | null;
   cost_nano: number | null;
   currency: string;
-  /** The reason why its generation ended. Null: it runs, failed before an end, or was deleted. */
+  /** The reason why its generation ended. Null while it runs, and where it failed before an end or was deleted. */
   finish_reason: "abort" | "content_filter" | "error" | "length" | "repetition" | "stop" | null;
   /** The reason why it failed. */
   problem: string | null;

@@ -1,4 +1,4 @@
-"""The new message's own text: what a search finds it by, and what a refusal counts."""
+"""A search finds a request by its new message's own text, and a refusal counts that text."""
 
 from __future__ import annotations
 
