@@ -6,7 +6,7 @@
     reprice(used, book.scaled(Fraction(2)))            # all prices doubled
     reprice(used, book.with_prices_of("large", ["small"]))
 
-Knows nothing of the database, of traces and of requests. `webapp.usage.repricing` reads the counts of a period.
+Knows nothing of the database, of traces and of requests. `webapp.usage.used_tokens` reads the counts of a period.
 """
 
 from __future__ import annotations

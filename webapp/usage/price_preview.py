@@ -16,7 +16,7 @@ from webapp.gateway.structs import Result
 from webapp.usage.models import UsageRecord, UsageSum
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
-from webapp.usage.repricing import used_by_user
+from webapp.usage.used_tokens import used_by_user
 from webapp.usage.sums import Filter
 
 NUM_DAYS = 30

@@ -17,7 +17,7 @@ from webapp.billing.reprice import Repriced, Used, reprice, without_cache
 from webapp.gateway.structs import Result
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
-from webapp.usage.repricing import used_in
+from webapp.usage.used_tokens import used_in
 from webapp.usage.sums import Filter, sums
 
 Question = Literal["no_cache", "prices_of", "factor", "ttl"]

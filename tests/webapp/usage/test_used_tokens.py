@@ -17,7 +17,7 @@ from webapp.billing.reprice import Used, reprice
 from webapp.demo.seed import seed
 from webapp.usage.models import UsageRecord
 from webapp.usage.period import Period
-from webapp.usage.repricing import used_by_user, used_in
+from webapp.usage.used_tokens import used_by_user, used_in
 from webapp.usage.sums import Filter
 
 pytestmark = pytest.mark.django_db
