@@ -68,9 +68,9 @@ def book() -> bytes:
 
 
 def measured(data: bytes) -> Run:
-    from webapp.attachments.bounded_extraction import bounded_extraction
-    from webapp.attachments.cutting import cut
-    from webapp.attachments.embedding import counts, embedded
+    from webapp.content.attachments.bounded_extraction import bounded_extraction
+    from webapp.content.attachments.cutting import cut
+    from webapp.content.attachments.embedding import counts, embedded
 
     counts(["The encoder is loaded before the clock starts, as in a worker."])
     told: list[float] = []

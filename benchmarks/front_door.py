@@ -24,7 +24,7 @@ MODEL = "smollm2-135m-instruct"
 NUM_CALLS, NUM_ROUNDS = 40, 5
 NUM_WAITING = 64
 MOST_BEYOND_MS, MOST_WAIT_MS = 3.0, 50.0
-_MANY = "from webapp.limits.models import Rule; Rule.objects.create(is_site=True, max_open=200)"
+_MANY = "from webapp.usage.limits.models import Rule; Rule.objects.create(is_site=True, max_open=200)"
 MESSAGES = [{"role": "user", "content": "Write a very long story about a river."}]
 
 

@@ -40,10 +40,10 @@ def _measure() -> None:
     from django.contrib.auth.models import User
     from django.core.management import call_command
 
-    from webapp.memory.embedding import vector_of
-    from webapp.memory.memories import settings_of
-    from webapp.memory.recall import recall
-    from webapp.memory.vectors import vector_cache
+    from webapp.content.memory.embedding import vector_of
+    from webapp.content.memory.memories import settings_of
+    from webapp.content.memory.recall import recall
+    from webapp.content.memory.vectors import vector_cache
 
     call_command("migrate", verbosity=0)
     user_id = User.objects.create_user("measured").pk
@@ -67,8 +67,8 @@ def _measure() -> None:
 
 
 def _fill(user_id: int) -> None:
-    from webapp.memory.memories import choose_mode
-    from webapp.memory.models import Memory
+    from webapp.content.memory.memories import choose_mode
+    from webapp.content.memory.models import Memory
 
     choose_mode(user_id, "on")
     vectors = np.random.default_rng(1).standard_normal((NUM, 384), np.float32)

@@ -124,7 +124,7 @@ def _record(random: Random, number: int, users: list[int]) -> Any:
 def _questions() -> dict[str, Callable[[], Any]]:
     from django.contrib.auth.models import User
 
-    from webapp.metrics.families import families
+    from webapp.usage.metrics.families import families
     from webapp.usage.period import Period
     from webapp.usage.report import Names, report
     from webapp.usage.sums import Filter

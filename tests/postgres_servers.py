@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from tests.faults.conftest import until
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 _NOBODY = "65534"
 _INITDB = ["-U", "sightglass", "--auth", "trust", "--no-sync", "-E", "UTF8"]

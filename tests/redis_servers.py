@@ -21,7 +21,7 @@ from inference.eventlog.address import sentinel_address
 from inference.eventlog.connections import connect
 from tests.faults.conftest import until
 from tests.ports import free_port
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 PASSWORD = "pass/w0rd@of:redis"
 """Its signs have to be quoted in an address."""

@@ -19,10 +19,10 @@ from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
 from inference.protocol.preparing import prepare_structs  # noqa: E402
-from webapp.gateway.handler import OneHopHandler  # noqa: E402
-from webapp.live.consumer import LiveConsumer  # noqa: E402
-from webapp.stream.consumer import EventsConsumer  # noqa: E402
-from webapp.stream.origin import OwnOrigin  # noqa: E402
+from webapp.ground.gateway.handler import OneHopHandler  # noqa: E402
+from webapp.lifecycle.live.consumer import LiveConsumer  # noqa: E402
+from webapp.lifecycle.stream.consumer import EventsConsumer  # noqa: E402
+from webapp.lifecycle.stream.origin import OwnOrigin  # noqa: E402
 
 import_module(settings.ROOT_URLCONF)  # else the first request does it, in a thread
 prepare_structs()

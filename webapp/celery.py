@@ -38,16 +38,16 @@ set_up_log(settings.ENVIRONMENT.log_format)
 set_up_worker()
 app.autodiscover_tasks(
     [
-        "webapp.attachments",
+        "webapp.content.attachments",
         "webapp.lifecycle",
-        "webapp.mcpclient",
-        "webapp.checks",
-        "webapp.chat",
-        "webapp.learn",
-        "webapp.reruns",
-        "webapp.batches",
-        "webapp.privacy",
-        "webapp.repricing",
+        "webapp.tools.mcpclient",
+        "webapp.surfaces.checks",
+        "webapp.surfaces.chat",
+        "webapp.surfaces.learn",
+        "webapp.surfaces.runs",
+        "webapp.surfaces.batches",
+        "webapp.operations.privacy",
+        "webapp.usage.repricing",
     ]
 )
 

@@ -9,16 +9,16 @@ from django.conf import settings
 from django.http import parse_cookie
 from django.urls import Resolver404, resolve
 
-from webapp.batches.bounds import MAX_BATCH_BYTES
-from webapp.gateway.arrival import FREE_BYTES
-from webapp.gateway.body import MAX_BODY_BYTES
-from webapp.gateway.credentials import secret_of
-from webapp.gateway.errors import ApiError, not_signed_in
-from webapp.gateway.families import FAMILIES, is_of_family, without_recording
-from webapp.keys.keys import KeyRefused, find
-from webapp.keys.middleware import OWN
-from webapp.stream.frames import read
-from webapp.stream.session import user_of
+from webapp.ground.gateway.arrival import FREE_BYTES
+from webapp.ground.gateway.body import MAX_BODY_BYTES
+from webapp.ground.gateway.credentials import secret_of
+from webapp.ground.gateway.errors import ApiError, not_signed_in
+from webapp.ground.gateway.families import FAMILIES, is_of_family, without_recording
+from webapp.identity.keys.keys import KeyRefused, find
+from webapp.identity.keys.middleware import OWN
+from webapp.lifecycle.stream.frames import read
+from webapp.lifecycle.stream.session import user_of
+from webapp.surfaces.batches.bounds import MAX_BATCH_BYTES
 
 _OF_MANY = (f"{FAMILIES}files", f"{FAMILIES}messages/batches")
 """Addresses that take many calls in one body."""

@@ -20,7 +20,7 @@ _REQUEST = re.compile(r"/requests/(req_[0-9A-Za-z]+)")
 class _Server(daphne.server.Server):  # type: ignore[misc]
     def run(self) -> None:
         from webapp.api.families.refusals import refused
-        from webapp.gateway.arrival import BoundedFactory
+        from webapp.ground.gateway.arrival import BoundedFactory
         from webapp.large_bodies import most_bytes
 
         # Daphne takes no factory, and looks for its own by this name.

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from webapp.environment import ROOT, read_environment
-from webapp.postgres.limits import limited
+from webapp.ground.postgres.limits import limited
 
 ENVIRONMENT = read_environment()
 BASE_DIR = ROOT
@@ -17,54 +17,54 @@ DEBUG = False
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 
 INSTALLED_APPS = [
-    "webapp.audit.apps.AuditedAdminConfig",
+    "webapp.ground.audit.apps.AuditedAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "channels",
     "auditlog",
-    "webapp.audit.apps.AuditConfig",
-    "webapp.accounts",
-    "webapp.mcpclient",
-    "webapp.safety",
-    "webapp.registry",
-    "webapp.keys",
+    "webapp.ground.audit.apps.AuditConfig",
+    "webapp.identity.accounts",
+    "webapp.tools.mcpclient",
+    "webapp.models.safety",
+    "webapp.models.registry",
+    "webapp.identity.keys",
     "webapp.requests",
-    "webapp.attachments",
-    "webapp.checks",
-    "webapp.chat",
-    "webapp.memory",
-    "webapp.presets",
+    "webapp.content.attachments",
+    "webapp.surfaces.checks",
+    "webapp.surfaces.chat",
+    "webapp.content.memory",
+    "webapp.identity.presets",
     "webapp.traces",
-    "webapp.recordings",
-    "webapp.probes",
-    "webapp.reruns",
-    "webapp.calls",
-    "webapp.batches",
-    "webapp.billing",
+    "webapp.traces.recordings",
+    "webapp.lifecycle.probes",
+    "webapp.surfaces.runs",
+    "webapp.surfaces.calls",
+    "webapp.surfaces.batches",
+    "webapp.models.billing",
     "webapp.usage",
-    "webapp.demo",
-    "webapp.alerts",
-    "webapp.limits",
-    "webapp.notices",
-    "webapp.privacy",
-    "webapp.supervisor",
+    "webapp.operations.demo",
+    "webapp.usage.alerts",
+    "webapp.usage.limits",
+    "webapp.identity.notices",
+    "webapp.operations.privacy",
+    "webapp.operations.supervisor",
 ]
 MIDDLEWARE = [
-    "webapp.metrics.http.CountRequests",
-    "webapp.gateway.request_id.NameRequest",
-    "webapp.gateway.headers.SecurityHeadersMiddleware",
-    "webapp.gateway.nul_check.RefuseNul",
+    "webapp.usage.metrics.http.CountRequests",
+    "webapp.ground.gateway.request_id.NameRequest",
+    "webapp.ground.gateway.headers.SecurityHeadersMiddleware",
+    "webapp.ground.gateway.nul_check.RefuseNul",
     "django.middleware.security.SecurityMiddleware",
-    "webapp.gateway.static_files.static_files",
-    "webapp.gateway.compression.CompressionMiddleware",
+    "webapp.ground.gateway.static_files.static_files",
+    "webapp.ground.gateway.compression.CompressionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "webapp.accounts.use.NoteUse",
+    "webapp.identity.accounts.use.NoteUse",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "webapp.keys.middleware.UseKey",
+    "webapp.identity.keys.middleware.UseKey",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -104,7 +104,7 @@ def _database(url: str | None) -> dict[str, Any]:
         }
     parts = urlsplit(url)
     return _KEPT | {
-        "ENGINE": "webapp.postgres",
+        "ENGINE": "webapp.ground.postgres",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
@@ -117,20 +117,20 @@ def _database(url: str | None) -> dict[str, Any]:
 DATABASES = {"default": _database(ENVIRONMENT.database_url)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-PASSWORD_HASHERS = ["webapp.accounts.hasher.PatientHasher"]
+PASSWORD_HASHERS = ["webapp.identity.accounts.hasher.PatientHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "webapp.accounts.passwords.EndSignIns"},
+    {"NAME": "webapp.identity.accounts.passwords.EndSignIns"},
 ]
 LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
 SESSION_COOKIE_SAMESITE = "Lax"
 # Not cached_db: each web process would have its own cache, and keep a session after a sign-out in another process.
-SESSION_ENGINE = "webapp.accounts.sessions"
+SESSION_ENGINE = "webapp.identity.accounts.sessions"
 SESSION_COOKIE_AGE = ENVIRONMENT.session_minutes * 60
-CSRF_FAILURE_VIEW = "webapp.gateway.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "webapp.ground.gateway.errors.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 if ENVIRONMENT.public_url is not None:
     # A client that bypasses the proxy can send this header too. It is believed only where a proxy is configured.

@@ -7,68 +7,56 @@ from django.contrib.auth.views import LogoutView, PasswordChangeView
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from webapp.accounts.throttle import SignInThrottle
-from webapp.accounts.views import sign_in
-from webapp.api import (
+from webapp.api import audit, site, tools
+from webapp.api.content import attachments, memory
+from webapp.api.docs import views as docs
+from webapp.api.identity import group_people, groups, invitations, keys, notices, people, presets, sign_ins
+from webapp.api.identity.sign_in import SignInPage
+from webapp.api.lifecycle import approvals, live, steps, thinking
+from webapp.api.mcp.view import serve_agent
+from webapp.api.models import ledger, model_names, prices, registry, safety
+from webapp.api.operations import health, privacy
+from webapp.api.requests import comparison, left_out, requests
+from webapp.api.requests.requests import READ_ANY
+from webapp.api.surfaces import batches, learn, learn_prompts
+from webapp.api.surfaces import runs as reruns
+from webapp.api.surfaces.bring import operations as bring
+from webapp.api.surfaces.chat import compactions, conversations, messages, new_chats, preview, transfer, turns
+from webapp.api.traces import (
+    collection,
+    imports,
+    probes,
+    reading,
+    recordings,
+    retention,
+    saved,
+    shares,
+    site_retention,
+    storage,
+    traces,
+)
+from webapp.api.usage import (
     alerts,
-    approvals,
-    attachments,
-    audit,
-    batches,
-    comparison,
     daily_usage,
     findings,
     group_limits,
-    group_people,
     group_usage,
-    groups,
-    health,
-    invitations,
-    keys,
-    learn,
-    learn_prompts,
-    ledger,
-    left_out,
     limits,
-    live,
-    memory,
     metrics,
-    model_names,
-    notices,
     own_limits,
-    people,
-    presets,
-    prices,
-    privacy,
-    probes,
-    recordings,
-    registry,
     repricing,
-    requests,
-    reruns,
-    safety,
     shared_limits,
-    sign_ins,
-    site,
-    steps,
-    thinking,
-    tools,
     usage,
     what_if,
 )
-from webapp.api.bring import operations as bring
-from webapp.api.chat import compactions, conversations, messages, new_chats, preview, transfer, turns
-from webapp.api.docs import views as docs
-from webapp.api.mcp.view import serve_agent
-from webapp.api.requests import READ_ANY
-from webapp.api.sign_in import SignInPage
-from webapp.api.traces import collection, imports, reading, retention, saved, shares, site_retention, storage, traces
 from webapp.api.view import api
-from webapp.stream.sse import events
+from webapp.identity.accounts.throttle import SignInThrottle
+from webapp.identity.accounts.views import sign_in
+from webapp.lifecycle.stream.sse import events
 
-handler400 = "webapp.gateway.errors.bad_request"
-handler404 = "webapp.gateway.errors.page_not_found"
-handler500 = "webapp.gateway.faults.server_error"
+handler400 = "webapp.ground.gateway.errors.bad_request"
+handler404 = "webapp.ground.gateway.errors.page_not_found"
+handler500 = "webapp.ground.gateway.faults.server_error"
 
 _TABLES = [
     path("tables/", admin.site.admin_view(admin.site.index), name="index"),

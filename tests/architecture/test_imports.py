@@ -67,135 +67,71 @@ ALLOWED: dict[str, set[str]] = {
 """Inference from its ground floor to its workers: a package imports only such as stand above it. Debts: none."""
 
 SITE: dict[str, set[str]] = {
-    "webapp.postgres": set(),
-    "webapp.gateway": set(),
-    "webapp.context": set(),
-    "webapp.audit": {"gateway"},
-    "webapp.mcpclient": {"audit"},
-    "webapp.tools": {"mcpclient"},
-    "webapp.billing": {"audit"},
-    "webapp.accounts": {"audit"},
-    "webapp.notices": {"audit"},
-    "webapp.presets": set(),
-    "webapp.safety": {"audit"},
-    "webapp.registry": {"audit", "billing"},
-    "webapp.keys": {"audit", "gateway", "registry"},
-    "webapp.requests": {"gateway", "context", "keys", "registry", "safety"},
-    "webapp.attachments": {"context", "registry", "requests"},
-    "webapp.traces": {"audit", "context", "gateway", "requests"},
-    "webapp.explain": {"requests"},
-    "webapp.recordings": {"context", "gateway", "requests"},
-    "webapp.usage": {"audit", "billing", "gateway", "postgres", "requests"},
-    "webapp.repricing": {"billing", "gateway", "requests", "traces", "usage"},
-    "webapp.findings": {"gateway", "usage"},
-    "webapp.alerts": {"audit", "findings", "gateway", "usage"},
-    "webapp.metrics": {"requests", "traces", "usage"},
-    "webapp.memory": {"requests"},
-    "webapp.limits": {"accounts", "audit", "billing", "gateway", "keys", "requests", "usage"},
-    "webapp.lifecycle": {
-        "accounts",
-        "alerts",
-        "attachments",
-        "billing",
-        "context",
-        "keys",
-        "limits",
-        "recordings",
-        "registry",
-        "requests",
-        "safety",
-        "tools",
-        "traces",
-        "usage",
-    },
-    "webapp.checks": {"context", "lifecycle", "limits", "registry", "requests"},
-    "webapp.chat": {
-        "attachments",
-        "billing",
-        "context",
-        "gateway",
-        "keys",
+    "webapp.ground": set(),
+    "webapp.models": {"ground"},
+    "webapp.identity": {"ground", "models"},
+    "webapp.requests": {"ground", "models"},
+    "webapp.tools": {"ground"},
+    "webapp.traces": {"ground", "requests"},
+    "webapp.content": {"ground", "models", "requests"},
+    "webapp.usage": {"ground", "identity", "models", "requests", "traces"},
+    "webapp.lifecycle": {"content", "ground", "identity", "models", "requests", "tools", "traces", "usage"},
+    "webapp.surfaces": {
+        "content",
+        "ground",
+        "identity",
         "lifecycle",
-        "limits",
-        "memory",
-        "registry",
+        "models",
         "requests",
         "tools",
         "traces",
         "usage",
     },
-    "webapp.demo": {"audit", "billing", "chat", "lifecycle", "requests", "traces", "usage"},
-    "webapp.reruns": {"accounts", "context", "gateway", "lifecycle", "limits", "registry", "requests"},
-    "webapp.probes": {"traces"},
-    "webapp.learn": {"context", "gateway", "memory", "requests"},
-    "webapp.stream": {"accounts", "gateway", "keys", "requests", "traces"},
-    "webapp.bring": {"gateway"},
-    "webapp.calls": {
-        "attachments",
-        "context",
-        "gateway",
-        "keys",
-        "lifecycle",
-        "limits",
-        "recordings",
-        "registry",
-        "requests",
-        "stream",
-    },
-    "webapp.batches": {"billing", "calls", "gateway", "keys", "lifecycle", "limits", "requests", "stream", "traces"},
-    "webapp.live": {"gateway", "requests", "stream"},
-    "webapp.privacy": {
-        "accounts",
-        "alerts",
-        "audit",
-        "chat",
-        "lifecycle",
-        "postgres",
-        "probes",
-        "requests",
-        "reruns",
-        "traces",
-        "usage",
-    },
-    "webapp.supervisor": {"accounts", "registry", "requests"},
+    "webapp.operations": {"ground", "identity", "lifecycle", "models", "requests", "surfaces", "traces", "usage"},
     "webapp.api": {
-        "accounts",
-        "attachments",
-        "audit",
-        "batches",
-        "billing",
-        "bring",
-        "calls",
-        "chat",
-        "alerts",
-        "context",
-        "explain",
-        "findings",
-        "gateway",
-        "keys",
-        "learn",
+        "content",
+        "ground",
+        "identity",
         "lifecycle",
-        "limits",
-        "memory",
-        "metrics",
-        "notices",
-        "live",
-        "presets",
-        "privacy",
-        "probes",
-        "recordings",
-        "registry",
+        "models",
+        "operations",
         "requests",
-        "repricing",
-        "reruns",
-        "safety",
-        "stream",
+        "surfaces",
         "tools",
         "traces",
         "usage",
     },
 }
-"""The site from its ground floor to its edge: a package imports only such as stand above it. Debts: none."""
+"""The site's groups from the ground floor to the edge: a group imports only groups that stand above it. Debts: none."""
+
+WITHIN: dict[str, dict[str, set[str]]] = {
+    "webapp.ground": {"postgres": set(), "context": set(), "gateway": set(), "audit": {"gateway"}},
+    "webapp.models": {"billing": set(), "safety": set(), "registry": {"billing"}},
+    "webapp.identity": {"accounts": set(), "keys": set(), "notices": set(), "presets": set()},
+    "webapp.tools": {"mcpclient": set(), "": {"mcpclient"}},
+    "webapp.traces": {"": set(), "explain": set(), "recordings": set()},
+    "webapp.content": {"attachments": set(), "memory": set()},
+    "webapp.usage": {
+        "": set(),
+        "limits": {""},
+        "repricing": {""},
+        "metrics": {""},
+        "findings": {""},
+        "alerts": {"", "findings"},
+    },
+    "webapp.lifecycle": {"": set(), "probes": set(), "stream": set(), "live": {"stream"}},
+    "webapp.surfaces": {
+        "chat": set(),
+        "checks": set(),
+        "learn": set(),
+        "bring": set(),
+        "runs": set(),
+        "calls": set(),
+        "batches": {"calls"},
+    },
+    "webapp.operations": {"supervisor": set(), "privacy": set(), "demo": set()},
+}
+"""The packages within a group, in the same way. `""`: the group's own modules and the folders that no table names."""
 
 FOUNDATION = {"webapp.addresses", "webapp.celery", "webapp.environment", "webapp.identifiers"}
 """Modules at the top of the site that every package may import."""
@@ -245,6 +181,35 @@ def test_a_package_of_the_site_imports_only_what_it_may(package: str) -> None:
         assert own <= allowed, path
 
 
+def room_of(name: str, group: str) -> str:
+    """The package within its group that a module belongs to."""
+    part = name.removeprefix(f"{group}.").partition(".")[0]
+    return part if part in WITHIN[group] else ""
+
+
+@pytest.mark.parametrize("group", WITHIN)
+def test_a_package_within_a_group_imports_only_what_it_may(group: str) -> None:
+    for path in files(group):
+        room = room_of(".".join(path.relative_to(ROOT).with_suffix("").parts), group)
+        neighbours = {room_of(name, group) for name in imports_of(path) if name.startswith(f"{group}.")}
+        assert neighbours <= WITHIN[group].get(room, set()) | {room}, path
+
+
+@pytest.mark.parametrize("group", WITHIN)
+def test_the_packages_within_a_group_stand_in_one_order(group: str) -> None:
+    above: set[str] = set()
+    for room, allowed in WITHIN[group].items():
+        assert allowed <= above, room
+        above.add(room)
+
+
+def test_every_package_within_a_group_is_in_the_table() -> None:
+    """A folder with rows of its own is such a package."""
+    for migrations in (ROOT / "webapp").glob("*/*/migrations"):
+        group, room = migrations.parts[-3:-1]
+        assert room in WITHIN[f"webapp.{group}"], migrations
+
+
 SITE_IN_FULL = {package: {f"webapp.{name}" for name in allowed} for package, allowed in SITE.items()}
 
 
@@ -288,7 +253,7 @@ sys.meta_path.insert(0, Block())
 """
 _WORKER = "import inference.worker, inference.worker.host"
 """Without torch: neither a worker with a server elsewhere nor one that computes on the kernels needs it."""
-_SITE = "import webapp.asgi, webapp.urls, webapp.lifecycle.tasks, webapp.stream.consumer"
+_SITE = "import webapp.asgi, webapp.urls, webapp.lifecycle.tasks, webapp.lifecycle.stream.consumer"
 
 
 _PROBES = "import inference.worker.probe_app"

@@ -85,7 +85,7 @@ def test_no_test_reaches_into_a_package_of_ours() -> None:
         "errors._num_failures",
         "monkeypatch.setattr('inference.engine.memory_errors._PAUSE_S', 0)",
         "monkeypatch.setattr(memory_errors, '_PAUSE_S', 0)",
-        "from webapp.supervisor.product import Product\nclass Mine(Product):\n    def _child(self): ...",
+        "from webapp.operations.supervisor.product import Product\nclass Mine(Product):\n    def _child(self): ...",
     ],
 )
 def test_each_way_into_a_package_is_found(source: str) -> None:

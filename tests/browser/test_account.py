@@ -16,7 +16,9 @@ from tests.browser.test_desk import at
 from tests.sign_in import press_link
 
 NAME = "nora <i>n</i>"
-_FORGET = f"from webapp.accounts.models import Session; Session.objects.filter(user__username={NAME!r}).delete()"
+_FORGET = (
+    f"from webapp.identity.accounts.models import Session; Session.objects.filter(user__username={NAME!r}).delete()"
+)
 """The sign-ins of the tests before."""
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.panels import look_inside, open_tab
 from tests.browser.test_chat import wait_until_written, write
-from tests.webapp.attachments.files import pdf
+from tests.webapp.content.attachments.files import pdf
 
 TOLD = {
     "Whales": "The blue whale is the largest animal. Its song carries for hundreds of kilometres.",

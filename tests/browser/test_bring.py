@@ -14,7 +14,7 @@ from tests.browser.axe import findings
 from tests.browser.running import Running, post
 from tests.browser.test_acting import WIDTHS
 from tests.browser.test_desk import at
-from tests.webapp.bring.streams import MESSAGE, sse
+from tests.webapp.surfaces.bring.streams import MESSAGE, sse
 
 HOSTILE = '<img src=x onerror="window.hit=1">'
 BODY = {

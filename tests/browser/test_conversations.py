@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import findings
 from tests.browser.running import Running, post
-from tests.webapp.chat.exported import as_bytes, chatgpt, open_webui, zipped
+from tests.webapp.surfaces.chat.exported import as_bytes, chatgpt, open_webui, zipped
 
 EXPORT = zipped({"conversations.json": as_bytes(chatgpt(), open_webui(), {"mapping": []})})
 

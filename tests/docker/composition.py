@@ -19,7 +19,7 @@ from tests.faults.conftest import lines_of, until
 from tests.ports import free_port
 from tests.redis_servers import start_server
 from tests.sign_in import sign_in_by_link
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 ROOT = Path(__file__).parents[2]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text("utf-8"))["services"]

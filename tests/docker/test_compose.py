@@ -25,14 +25,14 @@ from django.urls import resolve
 
 from tests.docker.composition import OWN, ROOT, SERVICES, VALUES, Composition
 from tests.faults.conftest import until
-from tests.webapp.learn.test_learn import QUESTION
-from webapp.api.health import healthz
+from tests.webapp.surfaces.learn.test_learn import QUESTION
+from webapp.api.operations.health import healthz
 from webapp.celery import app
 from webapp.environment import OtlpEndpoint
-from webapp.probes import job
+from webapp.lifecycle.probes import job
+from webapp.operations.supervisor.product import Product
+from webapp.operations.supervisor.roles import environment_of, is_secret
 from webapp.requests.queues import QUEUES
-from webapp.supervisor.product import Product
-from webapp.supervisor.roles import environment_of, is_secret
 from webapp.traces.export import sender
 
 SECRETS = ("POSTGRES_PASSWORD", "REDIS_PASSWORD", "SIGHTGLASS_SECRET_KEY")

@@ -15,7 +15,7 @@ from tests.docker.composition import Composition
 from tests.docker.test_compose import Page
 from tests.faults.conftest import until
 from tests.redis_servers import PASSWORD, QUOTED, Network, Sentinels, network
-from tests.webapp.learn.test_learn import QUESTION
+from tests.webapp.surfaces.learn.test_learn import QUESTION
 
 MOST_S = 30
 NUM_THREADS = 16

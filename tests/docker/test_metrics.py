@@ -22,10 +22,10 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.faults.conftest import until
 from tests.ports import free_port
-from tests.webapp.metrics.conftest import TOKEN, Record, record, scrape, site
-from tests.webapp.metrics.test_scrape import beat, published
-from webapp.api.metrics import metrics
-from webapp.supervisor.child import Child
+from tests.webapp.usage.metrics.conftest import TOKEN, Record, record, scrape, site
+from tests.webapp.usage.metrics.test_scrape import beat, published
+from webapp.api.usage.metrics import metrics
+from webapp.operations.supervisor.child import Child
 
 __all__ = ["record", "site"]
 

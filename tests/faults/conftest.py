@@ -24,9 +24,9 @@ from django.conf import settings
 from tests.environment import needs_migration, share_database, share_made
 from tests.ports import free_port
 from tests.sign_in import link_in, sign_in_by_link
-from webapp.supervisor.child import Child
-from webapp.supervisor.model_workers import ModelWorker
-from webapp.supervisor.product import Product
+from webapp.operations.supervisor.child import Child
+from webapp.operations.supervisor.model_workers import ModelWorker
+from webapp.operations.supervisor.product import Product
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 2

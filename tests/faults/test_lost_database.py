@@ -12,7 +12,7 @@ import pytest
 from tests.faults.conftest import PATIENT, Processes, until
 from tests.postgres_servers import Server, new_database, postgres_server
 from tests.scoreboard.reader import Reading, follow
-from webapp.stream.session import CHECK_S
+from webapp.lifecycle.stream.session import CHECK_S
 
 pytestmark = pytest.mark.slow
 

@@ -38,8 +38,8 @@ HELD = """
 import sys
 import django
 django.setup()
-from webapp.repricing import work
-from webapp.repricing.comparison import Comparison
+from webapp.usage.repricing import work
+from webapp.usage.repricing.comparison import Comparison
 add = Comparison.add
 def add_one(self, request):
     add(self, request)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.faults.conftest import PATIENT, Processes, kill, until
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 STORY = "Write a very long story about a river."
 

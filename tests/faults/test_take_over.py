@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from tests.faults.conftest import PATIENT, Processes, kill
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 STORY = "Write a very long story about a river."
 PARAMS = {"max_tokens": 300, "temperature": 0.8, "seed": 5}

@@ -23,7 +23,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 from inference.tokenization.bundled import bundled_model
 from tests.faults.conftest import Processes, kill
 from tests.inference.backends.llama_server import KEY, LlamaServer
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 LOGS = Path(__file__).parent / "logs"
 PATIENCE = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "30"}

@@ -8,9 +8,9 @@ from inference.protocol.events import AnyEvent, Frame, PromptTokenized, first
 from inference.tokenization.tokenizer import Tokenizer
 from tests.golden.test_exports import golden
 from webapp.lifecycle.fork import parent_of
-from webapp.probes.subject import build
+from webapp.lifecycle.probes.subject import build
 from webapp.requests.outcome import fold
-from webapp.reruns.saved_prompt import read
+from webapp.surfaces.runs.saved_prompt import read
 from webapp.traces.export.redact import MARK, redact
 from webapp.traces.file.archive import decode, decode_turn, encode
 

@@ -15,9 +15,9 @@ from inference.protocol.codec import decode_frame, encode_frame
 from inference.protocol.events import AnyEvent, Frame, GenerationStarted, RequestAccepted, TextReleased, TokenSampled
 from inference.protocol.request import SamplingParams
 from inference.sampling.draw import uniform
-from webapp.billing.bill import bill_event, post_bill
-from webapp.billing.models import LedgerEntry
 from webapp.lifecycle.settle import record
+from webapp.models.billing.bill import bill_event, post_bill
+from webapp.models.billing.models import LedgerEntry
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
 from webapp.requests.summary import about

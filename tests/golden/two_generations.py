@@ -37,16 +37,16 @@ from inference.tokenization.bundled import bundled_model
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, WorkerServices
 from tests.environment import DATA, KERNELS, WEIGHTS
-from webapp.billing.models import LedgerEntry
-from webapp.context.assemble import SourceMessage
+from webapp.ground.context.assemble import SourceMessage
 from webapp.lifecycle.advance import advance, report
 from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.prepare import Preparation
 from webapp.lifecycle.tasks import prepare
+from webapp.models.billing.models import LedgerEntry
+from webapp.operations.supervisor.child import Child
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
-from webapp.supervisor.child import Child
 
 LOGS = Path(__file__).parent / "logs"
 QUESTION = "What is the capital of France? Answer in English."

@@ -23,7 +23,7 @@ BODY = {"text": "Hello", "params": {"max_tokens": 64}}
 _AMOUNTS = {name: value for name, value in UNLIMITED.items() if not name.startswith("may_")}
 _NEW_GROUP = """
 from django.contrib.auth.models import Group, User
-from webapp.keys.keys import create
+from webapp.identity.keys.keys import create
 group, _ = Group.objects.get_or_create(name='spenders')
 for name in ('ann', 'ben'):
     user, _ = User.objects.get_or_create(username=name)

@@ -14,7 +14,7 @@ import pytest
 WORD = "zqxjkvbpfour"
 CHANGED = ("auth_user", "auditlog_logentry", "django_admin_log", "alerts_delivery", "accounts_session")
 EMPTIED = "presets_preset"
-CODE = "from webapp.privacy.overwrite import overwrite; print(overwrite(['presets.preset']))"
+CODE = "from webapp.operations.privacy.overwrite import overwrite; print(overwrite(['presets.preset']))"
 
 
 @pytest.fixture

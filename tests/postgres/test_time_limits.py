@@ -14,9 +14,9 @@ import psycopg
 import pytest
 
 from tests.redis_servers import Network, network
-from tests.webapp.stream.conftest import Site
-from webapp.gateway.handler import NUM_THREADS
-from webapp.postgres.base import Connection
+from tests.webapp.lifecycle.stream.conftest import Site
+from webapp.ground.gateway.handler import NUM_THREADS
+from webapp.ground.postgres.base import Connection
 
 pytestmark = pytest.mark.slow
 

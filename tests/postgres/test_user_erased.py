@@ -24,8 +24,8 @@ import redis
 import zstandard
 
 from tests.faults.conftest import Processes, until
-from tests.webapp.chat.exported import chatgpt
-from tests.webapp.privacy.conftest import golden
+from tests.webapp.operations.privacy.conftest import golden
+from tests.webapp.surfaces.chat.exported import chatgpt
 from webapp.traces.file.jsonfile import encode_json
 
 PASSWORD = "a long enough word"

@@ -14,7 +14,7 @@ from tests.faults.conftest import kill, until
 from tests.scoreboard.answering import load, named, num_done, wait_for_answer, wait_for_tokens, wrong
 from tests.scoreboard.fleet import Fleet, fleet
 from tests.scoreboard.row import Measured, Setting, judged, worst_of
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 NUM_ROUNDS, NUM_WORKERS = 4, 2
 _DRAIN_S = 20.0

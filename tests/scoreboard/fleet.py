@@ -12,7 +12,7 @@ import redis
 from inference.eventlog.keys import worker_key
 from tests.faults.conftest import PATIENT, Processes, until
 from tests.scoreboard.model import write_chatting
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 _START_S = 120
 

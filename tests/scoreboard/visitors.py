@@ -20,7 +20,7 @@ _SIGN_IN = """
 import json
 from django.contrib.auth.models import User
 from django.test import Client
-from webapp.limits.models import Rule
+from webapp.usage.limits.models import Rule
 found = []
 for number in range({num}):
     user = User.objects.create(username="{name}-%d" % number)

@@ -10,7 +10,7 @@ from tests.scoreboard.bulk import copy_settled
 from tests.scoreboard.row import Measured, Setting, judged
 from tests.scoreboard.standing import standing
 from tests.scoreboard.usage import cpu_s
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 _NUM_WORKERS, _NUM_OPEN, _NUM_SETTLED = 3, 1000, 100_000
 _START_S, _WATCH_S, _APPEND_S = 10.0, 60.0, 10.0

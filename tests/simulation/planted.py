@@ -23,10 +23,10 @@ from inference.worker import generation
 from inference.worker.lease_keeper import LeaseKeeper
 from inference.worker.resumption import Resumption, resumption_of
 from webapp.lifecycle import advance, asking, attempts, dispatch, settle
+from webapp.lifecycle.stream.hub import Hub
 from webapp.lifecycle.watch import Watch
 from webapp.requests import rounds
 from webapp.requests.models import Request
-from webapp.stream.hub import Hub
 from webapp.tools import catalog
 
 Plant = Callable[[pytest.MonkeyPatch], None]

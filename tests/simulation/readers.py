@@ -21,9 +21,9 @@ from inference.eventlog.keys import log_key
 from tests.simulation.checks import Checks, Reader
 from tests.simulation.server import Server
 from tests.simulation.world import Process, Thread, World
-from webapp.stream import frames as stream
-from webapp.stream.hub import Hub, Overflow
-from webapp.stream.shared_traces import SharedTrace
+from webapp.lifecycle.stream import frames as stream
+from webapp.lifecycle.stream.hub import Hub, Overflow
+from webapp.lifecycle.stream.shared_traces import SharedTrace
 from webapp.traces import store
 
 _PATIENCE_S = 0.5

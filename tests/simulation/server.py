@@ -39,7 +39,7 @@ class Message:
 
 @dataclass
 class Takings:
-    """What open requests have taken from the rates: the twin of `webapp.limits.rates.Rates`."""
+    """What open requests have taken from the rates: the twin of `webapp.usage.limits.rates.Rates`."""
 
     taken: set[str] = field(default_factory=set)
     used: dict[str, list[int]] = field(default_factory=dict)

@@ -35,19 +35,19 @@ from tests.simulation.tools import FEATURES, Tools
 from tests.simulation.waiting import WorldQueue
 from tests.simulation.world import Process, Thread, World
 from webapp.celery import app as site_app
-from webapp.context.assemble import SourceMessage
+from webapp.ground.context.assemble import SourceMessage
 from webapp.lifecycle import advance, dispatch, placement, tasks, watch
 from webapp.lifecycle import stop as stopping
 from webapp.lifecycle.approving import decide
 from webapp.lifecycle.start import Arrival, start
 from webapp.lifecycle.stop import stop
-from webapp.limits import taking
+from webapp.lifecycle.stream import frames as stream
+from webapp.lifecycle.stream import hub as stream_hub
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
 from webapp.requests.rounds import undecided
-from webapp.stream import frames as stream
-from webapp.stream import hub as stream_hub
+from webapp.usage.limits import taking
 
 LIVE_S = 60.0
 """All requests settle within so many seconds once faults cease."""
@@ -260,7 +260,7 @@ class Simulation:
             self.world.start(self._web.process, name, act)
 
     def _send(self, request_id: str, question: Question) -> None:
-        """As webapp/chat/sending.py: the row, then the start, else nothing."""
+        """As webapp/surfaces/chat/sending.py: the row, then the start, else nothing."""
         self._checks.stories[request_id] = Story(question)
         params = SamplingParams(max_tokens=question.max_tokens, seed=1)
         request = Request(

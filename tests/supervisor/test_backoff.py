@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.supervisor.backoff import Backoff
+from webapp.operations.supervisor.backoff import Backoff
 
 
 def test_the_delays_double_up_to_half_a_minute() -> None:

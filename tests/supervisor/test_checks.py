@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock, running_address
+from webapp.operations.supervisor.checks import CannotStart, check_disk, check_port, lock, running_address
 
 ROOT = Path(__file__).parents[2]
 

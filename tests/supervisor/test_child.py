@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.processes import is_alive, wait_until_gone
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 ROOT = Path(__file__).parents[2]
 _FAMILY = "sleep 1000 & echo $!; wait"
@@ -22,7 +22,7 @@ _STUBBORN = "trap '' TERM INT HUP; sleep 1000 & echo $!; while :; do wait; done"
 _PARENT = """
 import os, signal, sys, time
 from pathlib import Path
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 child = Child("shell", ["sh", "-c", sys.argv[2]], Path(sys.argv[1]), dict(os.environ))
 print(child.pid, flush=True)
 input()
@@ -33,7 +33,7 @@ time.sleep(1000)
 _BUSY_PARENT = """
 import os, sys
 from pathlib import Path
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 children = []
 while len(children) < 50:
     log = Path(sys.argv[1]) / f"{len(children)}.log"

@@ -14,12 +14,12 @@ from django.db import DatabaseError
 
 from tests.faults.conftest import until
 from tests.webapp.registered import CONFIGURED, registered
-from webapp.registry.models import RegisteredModel
-from webapp.supervisor import fleet as fleet_module
-from webapp.supervisor.child import Child
-from webapp.supervisor.fleet import Fleet
-from webapp.supervisor.model_workers import ModelWorker, wanted
-from webapp.supervisor.product import Product
+from webapp.models.registry.models import RegisteredModel
+from webapp.operations.supervisor import fleet as fleet_module
+from webapp.operations.supervisor.child import Child
+from webapp.operations.supervisor.fleet import Fleet
+from webapp.operations.supervisor.model_workers import ModelWorker, wanted
+from webapp.operations.supervisor.product import Product
 
 pytestmark = pytest.mark.django_db
 KEY = "sk-a-key-that-nothing-tells"

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from inference.protocol.failures import SERVICE_STOPPED
+from webapp.operations.supervisor.leftovers import end_leftovers
 from webapp.requests.models import Request
-from webapp.supervisor.leftovers import end_leftovers
 
 pytestmark = pytest.mark.django_db
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from webapp.supervisor.open_files import allowed_files
+from webapp.operations.supervisor.open_files import allowed_files
 
 ROOT = Path(__file__).parents[2]
 _CODE = """
 import resource, subprocess
-from webapp.supervisor.open_files import allow_open_files
+from webapp.operations.supervisor.open_files import allow_open_files
 allow_open_files()
 print(subprocess.run(["sh", "-c", "ulimit -n"], stdout=subprocess.PIPE, text=True, check=True).stdout)
 """

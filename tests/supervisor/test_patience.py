@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from webapp.supervisor.patience import Patience
+from webapp.operations.supervisor.patience import Patience
 
 # The grandchild computes, as a compiler does under a worker; the line says that it has.
 _COMPUTES = "sum(range(3_000_000)); print('computed', flush=True); input()"

@@ -13,7 +13,7 @@ import pytest
 import redis
 from django.conf import settings
 
-from webapp.supervisor.product import Product, place_for_socket
+from webapp.operations.supervisor.product import Product, place_for_socket
 
 
 @pytest.mark.parametrize(

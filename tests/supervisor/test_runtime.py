@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from webapp.supervisor.runtime import PREFIX, RuntimeFolder
+from webapp.operations.supervisor.runtime import PREFIX, RuntimeFolder
 
 _HOLD = """
 import sys
-from webapp.supervisor.runtime import RuntimeFolder
+from webapp.operations.supervisor.runtime import RuntimeFolder
 folder = RuntimeFolder(sys.argv[1])
 (folder.path / "redis.sock").write_text("")
 print(folder.path, flush=True)

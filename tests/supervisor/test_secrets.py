@@ -15,7 +15,7 @@ from tests.browser.test_product import start
 from tests.ports import free_port
 from tests.postgres.conftest import postgres_url
 from tests.supervisor.test_restart import signed_in, wait_until_settled
-from webapp.supervisor.roles import environment_of, is_secret
+from webapp.operations.supervisor.roles import environment_of, is_secret
 
 __all__ = ["postgres_url"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.protocol.events import ContextAssembled, PromptTokenized
-from webapp.context.assemble import SourceMessage
+from webapp.ground.context.assemble import SourceMessage
 from webapp.requests.input import MessagesInput, SavedInput
 
 

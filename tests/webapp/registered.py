@@ -12,7 +12,7 @@ from django.test import Client
 from inference.eventlog.keys import worker_key
 from inference.tokenization.bundled import bundled_model
 from tests.inference.models.tiny_gguf import write_tiny
-from webapp.registry.models import RegisteredModel
+from webapp.models.registry.models import RegisteredModel
 
 CONFIGURED = "smollm2-135m-instruct"
 TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant: "

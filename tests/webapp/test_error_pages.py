@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 
-from webapp.gateway.faults import server_error
+from webapp.ground.gateway.faults import server_error
 
 
 def test_a_page_that_fails_leads_back_to_the_chat() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.http import HttpRequest
 
 from webapp.api.operators import checked_operator
-from webapp.audit.listing import AuditLog, listing
-from webapp.gateway.structs import Query
+from webapp.ground.audit.listing import AuditLog, listing
+from webapp.ground.gateway.structs import Query
 
 PERMISSION = "auditlog.view_logentry"
 """Allows an operator to read the audit log."""

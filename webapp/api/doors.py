@@ -1,15 +1,16 @@
 """The door of every operation: a user who only views begins no work. Both families and the native API pass here.
 
 A call that only reads passes. Any other is refused unless it stands here: a new operation is closed to viewers until
-its line says that it begins nothing. Work that was begun earlier ends where requests are admitted (`webapp.limits`).
+its line says that it begins nothing. Work that was begun earlier ends where requests are admitted
+(`webapp.usage.limits`).
 """
 
 from __future__ import annotations
 
 from django.http import HttpRequest
 
-from webapp.gateway.errors import user_id
-from webapp.limits.rules import check_working
+from webapp.ground.gateway.errors import user_id
+from webapp.usage.limits.rules import check_working
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _RECORDED = "record/<str:recording>/"

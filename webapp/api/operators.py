@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
-from webapp.gateway.errors import ApiError, user_id
+from webapp.ground.gateway.errors import ApiError, user_id
 
 
 def signed_in_user(request: HttpRequest) -> User:

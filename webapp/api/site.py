@@ -18,22 +18,22 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
-from webapp.accounts.roles import is_views_only, role_of
 from webapp.api.operators import signed_in_user
-from webapp.api.usage import PERMISSION as USAGE
-from webapp.billing.naming import model_names
-from webapp.chat.models import MAX_ANSWERS, Conversation
-from webapp.gateway.errors import not_found, user_id
-from webapp.gateway.page import built
-from webapp.gateway.structs import Query, Result
-from webapp.recordings.models import Recording
-from webapp.registry.models import RegisteredModel
-from webapp.registry.offered import EMBEDDING_MODEL, default_id, enabled, is_offered
+from webapp.api.usage.usage import PERMISSION as USAGE
+from webapp.ground.gateway.errors import not_found, user_id
+from webapp.ground.gateway.page import built
+from webapp.ground.gateway.structs import Query, Result
+from webapp.identity.accounts.roles import is_views_only, role_of
+from webapp.models.billing.naming import model_names
+from webapp.models.registry.models import RegisteredModel
+from webapp.models.registry.offered import EMBEDDING_MODEL, default_id, enabled, is_offered
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import WorkerStatus
 from webapp.requests.workers import workers as list_workers
-from webapp.reruns.models import Rerun
+from webapp.surfaces.chat.models import MAX_ANSWERS, Conversation
+from webapp.surfaces.runs.models import Rerun
+from webapp.traces.recordings.models import Recording
 
 VERSION = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 EXHIBITS = {

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
 
 MAX_AT_ONCE = 2
 """Imports of all users at once in one web process, as many exports, and as many pasted texts."""

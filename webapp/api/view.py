@@ -18,26 +18,26 @@ from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import MessagesRefused, TemplateError
 from webapp.api.doors import check_door
-from webapp.attachments.selection import FilesTooLong
-from webapp.audit.actor import acting
-from webapp.chat.attaching import CannotAttach
-from webapp.chat.compacting import CannotCompact
-from webapp.chat.sending import AnswerOpen
-from webapp.gateway import errors
-from webapp.gateway.errors import ApiError, View, check_caller, user_id
-from webapp.gateway.faults import database_refusal
-from webapp.gateway.operation import Operation
-from webapp.keys.keys import OutOfScope
+from webapp.content.attachments.selection import FilesTooLong
+from webapp.ground.audit.actor import acting
+from webapp.ground.gateway import errors
+from webapp.ground.gateway.errors import ApiError, View, check_caller, user_id
+from webapp.ground.gateway.faults import database_refusal
+from webapp.ground.gateway.operation import Operation
+from webapp.identity.keys.keys import OutOfScope
 from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.start import QueueUnavailable
-from webapp.limits.refusal import Refused
-from webapp.recordings.turns import TooManyRecordings
-from webapp.registry.offered import NotOffered, UnknownModel
+from webapp.models.registry.offered import NotOffered, UnknownModel
 from webapp.requests.delivery import KeyReused, NotBegun
 from webapp.requests.failure import CannotPrepare
-from webapp.reruns.saved_prompt import CannotRerun
+from webapp.surfaces.chat.attaching import CannotAttach
+from webapp.surfaces.chat.compacting import CannotCompact
+from webapp.surfaces.chat.sending import AnswerOpen
+from webapp.surfaces.runs.saved_prompt import CannotRerun
 from webapp.traces.file.archive import TraceFileError
+from webapp.traces.recordings.turns import TooManyRecordings
+from webapp.usage.limits.refusal import Refused
 
 logger = logging.getLogger(__name__)
 

@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 
 from inference.protocol.events import Limit
 from webapp.lifecycle.placement import num_places
-from webapp.limits.charge import NOTHING, Charge
-from webapp.limits.refusal import Refused
-from webapp.limits.room import Places, Room, hold, reserve, room_of
-from webapp.limits.taking import take_rates
 from webapp.requests.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 from webapp.requests.workers import PLACES_OF_ONE
+from webapp.usage.limits.charge import NOTHING, Charge
+from webapp.usage.limits.refusal import Refused
+from webapp.usage.limits.room import Places, Room, hold, reserve, room_of
+from webapp.usage.limits.taking import take_rates
 
 _RETRY_AFTER_S = 5
 """Open requests end within seconds."""
@@ -63,7 +63,7 @@ def admit(requests: Sequence[Request], charges: Sequence[Charge], is_stepped: bo
     """Reserve room for new requests, in the transaction that creates them; return each one's state of the limits.
 
     All are of one user, one key and one model. Raises Refused when they do not all fit. The rates have their own place
-    (`webapp.limits.taking`).
+    (`webapp.usage.limits.taking`).
     """
     user_id, num_new = requests[0].user_id, len(requests)
     room = _room(user_id, requests[0].model, requests[0].key_id, requests[0].batch_id is not None)

@@ -21,17 +21,16 @@ from inference.protocol.events import AgentFinished, AgentStarted, AnyEvent
 from inference.protocol.generations import last_number
 from inference.protocol.request import SamplingParams, Usage
 from inference.protocol.tool_calls import ToolCalls
-from webapp.billing.bill import UNPRICED
-from webapp.billing.models import LedgerEntry
 from webapp.celery import app
-from webapp.context.assemble import SourceMessage
-from webapp.context.tools import definitions_part
+from webapp.ground.context.assemble import SourceMessage
+from webapp.ground.context.tools import definitions_part
 from webapp.identifiers import derived_request_id
 from webapp.lifecycle.begin import begin
 from webapp.lifecycle.results import finished
 from webapp.lifecycle.start import Arrival, QueueUnavailable
-from webapp.limits.refusal import Refused
-from webapp.registry.offered import NotOffered
+from webapp.models.billing.bill import UNPRICED
+from webapp.models.billing.models import LedgerEntry
+from webapp.models.registry.offered import NotOffered
 from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput, features_of
 from webapp.requests.models import Request
@@ -39,6 +38,7 @@ from webapp.requests.rounds import Called, approved_of, calls_of, flags_of, spec
 from webapp.tools import catalog
 from webapp.tools.delegate import DELEGATE, task_of
 from webapp.tools.tool import ServerTool
+from webapp.usage.limits.refusal import Refused
 
 logger = logging.getLogger(__name__)
 

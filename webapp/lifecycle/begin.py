@@ -11,12 +11,12 @@ from inference.protocol.request import SamplingParams
 from webapp.lifecycle.admission import Limits, admit, check_places
 from webapp.lifecycle.refusing import note_refused, record_refusals
 from webapp.lifecycle.start import Arrival, start, take_back
-from webapp.limits.charge import Charge, charges_of
-from webapp.limits.refusal import Refused
-from webapp.limits.taking import give_back, take_rates
-from webapp.registry.offered import check_offered
+from webapp.models.registry.offered import check_offered
 from webapp.requests.delivery import Key, claim, forget
 from webapp.requests.models import Request
+from webapp.usage.limits.charge import Charge, charges_of
+from webapp.usage.limits.refusal import Refused
+from webapp.usage.limits.taking import give_back, take_rates
 
 logger = logging.getLogger(__name__)
 

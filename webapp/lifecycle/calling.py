@@ -40,8 +40,8 @@ from inference.protocol.request import SamplingParams
 from inference.tokenization.template_process import TemplateError
 from inference.tokenization.tokenizer import Tokenizer
 from inference.tokenization.withheld_ids import known_ids
-from webapp.context.assemble import ContextTooLarge, Round, SourceMessage
-from webapp.context.tools import result
+from webapp.ground.context.assemble import ContextTooLarge, Round, SourceMessage
+from webapp.ground.context.tools import result
 from webapp.lifecycle.agents import agent_started, refusal_of, start_agent, with_answers
 from webapp.lifecycle.asking import questions, wait
 from webapp.lifecycle.attempts import take_attempt
@@ -51,8 +51,7 @@ from webapp.lifecycle.results import finished
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable
 from webapp.lifecycle.stop import stop
-from webapp.limits.refusal import Refused
-from webapp.registry.offered import NotOffered
+from webapp.models.registry.offered import NotOffered
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
@@ -68,6 +67,7 @@ from webapp.requests.rounds import (
 )
 from webapp.tools import catalog
 from webapp.tools.tool import Asker, ToolError
+from webapp.usage.limits.refusal import Refused
 
 logger = logging.getLogger(__name__)
 

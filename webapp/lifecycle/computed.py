@@ -15,20 +15,20 @@ from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, RequestFailed, RequestFinished
 from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
-from webapp.billing.bill import bill_event, post_bill
-from webapp.billing.models import LedgerEntry
 from webapp.lifecycle.admission import Limits, admit_at_once, hold_at_once
 from webapp.lifecycle.refusing import note_refused
 from webapp.lifecycle.settle import cost_of, record
 from webapp.lifecycle.start import Arrival, opening
-from webapp.limits.budget import promise_to, release
-from webapp.limits.charge import Charge
-from webapp.limits.refusal import Refused
-from webapp.limits.taking import correct, give_back
+from webapp.models.billing.bill import bill_event, post_bill
+from webapp.models.billing.models import LedgerEntry
 from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome, fold
 from webapp.requests.signals import settled
 from webapp.traces import store
+from webapp.usage.limits.budget import promise_to, release
+from webapp.usage.limits.charge import Charge
+from webapp.usage.limits.refusal import Refused
+from webapp.usage.limits.taking import correct, give_back
 from webapp.usage.record import record_use
 
 

@@ -17,8 +17,8 @@ from inference.protocol.codec import encode_generation
 from inference.protocol.events import AnyEvent, GenerationQueued
 from inference.protocol.generations import last_number
 from inference.protocol.request import GenerationRequest
-from webapp.attachments.store import picture_bytes
 from webapp.celery import app
+from webapp.content.attachments.store import picture_bytes
 from webapp.lifecycle.generation_request import generation_request, tokenizer_version
 from webapp.lifecycle.placement import is_served, place
 from webapp.requests import services

@@ -9,7 +9,7 @@ from inference.protocol.events import AnyEvent, ContextAssembled, Dropped, Promp
 from inference.protocol.request import SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import MessagesRefused, TemplateError
-from webapp.context.assemble import Assembled, ContextTooLarge, OnFull, SourceMessage
+from webapp.ground.context.assemble import Assembled, ContextTooLarge, OnFull, SourceMessage
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import PlainInput

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webapp.context.assemble import Assembled
+from webapp.ground.context.assemble import Assembled
 from webapp.lifecycle.packing import pack_plain
 from webapp.lifecycle.prepare import Preparation
 from webapp.requests.input import Messages, PlainInput

@@ -15,12 +15,12 @@ from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
 from inference.protocol.safety_policy import Layer
 from inference.safety import Guard
-from webapp.attachments.models import PREFIX as ATTACHMENT
-from webapp.context import documents
-from webapp.context.assemble import Assembled, SourceMessage
+from webapp.content.attachments.models import PREFIX as ATTACHMENT
+from webapp.ground.context import documents
+from webapp.ground.context.assemble import Assembled, SourceMessage
 from webapp.lifecycle.packing import pack, packing_events, served
 from webapp.lifecycle.recalling import Recalled, check_memories
-from webapp.registry.offered import has_vision, no_vision
+from webapp.models.registry.offered import has_vision, no_vision
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import Messages, MessagesInput, PlainInput, SavedInput, on_full

@@ -12,7 +12,7 @@ import msgspec
 
 from inference.protocol.events import AnyEvent, MemoryRecalled, RecalledMemory
 from inference.safety import Check, Guard
-from webapp.context import memory
+from webapp.ground.context import memory
 from webapp.requests.input import Messages
 
 _SUBJECT = "memory"

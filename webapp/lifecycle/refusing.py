@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webapp.limits.lately import note, refusal_of
-from webapp.limits.refusal import Refused
 from webapp.requests.models import Request
+from webapp.usage.limits.lately import note, refusal_of
+from webapp.usage.limits.refusal import Refused
 from webapp.usage.record import record_refusal
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from inference.protocol.events import GenerationForked, SafetyChecked
 from inference.protocol.failures import Failure
-from webapp.context.assemble import Assembled, ContextTooLarge
+from webapp.ground.context.assemble import Assembled, ContextTooLarge
 from webapp.lifecycle.fork import shown_text
 from webapp.lifecycle.prepare import Packed, Preparation, Prepared
 from webapp.requests import services

@@ -28,13 +28,10 @@ from inference.protocol.events import (
 )
 from inference.protocol.failures import LOG_LOST, Failure
 from inference.protocol.request import SamplingParams
-from webapp.billing.bill import UNPRICED, bill_event, post_bill
-from webapp.billing.models import LedgerEntry
 from webapp.lifecycle.agents import tell_agents
 from webapp.lifecycle.turn_before import compare_with_turn_before
-from webapp.limits.budget import promise_to, release
-from webapp.limits.taking import correct
-from webapp.recordings.turns import note_difference
+from webapp.models.billing.bill import UNPRICED, bill_event, post_bill
+from webapp.models.billing.models import LedgerEntry
 from webapp.requests import services
 from webapp.requests.input import features_of
 from webapp.requests.models import Request
@@ -42,6 +39,9 @@ from webapp.requests.outcome import Outcome, fold
 from webapp.requests.signals import settled
 from webapp.traces import store
 from webapp.traces.file.archive import Packing
+from webapp.traces.recordings.turns import note_difference
+from webapp.usage.limits.budget import promise_to, release
+from webapp.usage.limits.taking import correct
 from webapp.usage.record import NO_COST, Cost, record_use
 
 STOPPED_MEANWHILE = Failure("generation", "cancelled", "The request was stopped while no worker computed it.")

@@ -14,12 +14,12 @@ from inference.eventlog.event_log import Fenced
 from inference.logs.request import name_request
 from inference.protocol.events import AnyEvent, ClientTiming, GatewayChecked, Limit, RequestAccepted, SentCall, Surface
 from inference.protocol.request import SamplingParams
-from webapp.keys.models import ApiKey
+from webapp.identity.keys.models import ApiKey
 from webapp.lifecycle import dispatch
-from webapp.limits.taking import give_back
 from webapp.requests import services
 from webapp.requests.input import features_of
 from webapp.requests.models import Request
+from webapp.usage.limits.taking import give_back
 
 MAX_KEPT_BYTES = 1 << 18
 """Of a body that a trace keeps."""

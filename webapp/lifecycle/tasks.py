@@ -16,7 +16,6 @@ from inference.eventlog.entry import end_of
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import Frame
 from inference.protocol.failures import Failure
-from webapp.alerts import watch as alerts
 from webapp.celery import app
 from webapp.lifecycle import watch
 from webapp.lifecycle.advance import agent_ended, report
@@ -28,11 +27,12 @@ from webapp.lifecycle.prepare import Preparation, Prepared
 from webapp.lifecycle.rerun_preparation import RerunPreparation
 from webapp.lifecycle.settle import end, settle
 from webapp.lifecycle.stop import stop_agents
-from webapp.registry.offered import enabled
+from webapp.models.registry.offered import enabled
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import ForkInput, MessagesInput, NoInput, PlainInput, SavedInput
 from webapp.requests.models import Request
+from webapp.usage.alerts import watch as alerts
 
 logger = logging.getLogger(__name__)
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from inference.protocol.events import AnyEvent, ContextCompared, Frame, PromptTokenized, first
-from webapp.context.compare import compare
-from webapp.recordings.before import goes_on_from
-from webapp.recordings.models import Turn
+from webapp.ground.context.compare import compare
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError, decode_turn
 from webapp.traces.models import Trace
 from webapp.traces.previous_turn import without_texts
+from webapp.traces.recordings.before import goes_on_from
+from webapp.traces.recordings.models import Turn
 
 logger = logging.getLogger(__name__)
 

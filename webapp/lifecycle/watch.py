@@ -30,8 +30,8 @@ from inference.protocol.events import (
 )
 from inference.protocol.failures import LOG_LOST, Failure
 from inference.protocol.generations import latest
-from webapp.accounts import sign_ins
-from webapp.attachments.store import clear_unsent
+from webapp.content.attachments.store import clear_unsent
+from webapp.identity.accounts import sign_ins
 from webapp.lifecycle.advance import advance
 from webapp.lifecycle.settle import end
 from webapp.requests import services

@@ -10,10 +10,10 @@ from redis.exceptions import RedisError
 from inference.protocol.request import Usage
 from webapp.lifecycle.admission import admit_at_once
 from webapp.lifecycle.refusing import note_call
-from webapp.limits.charge import NOTHING
-from webapp.limits.refusal import Refused
-from webapp.limits.taking import correct_to
 from webapp.requests.models import Request
+from webapp.usage.limits.charge import NOTHING
+from webapp.usage.limits.refusal import Refused
+from webapp.usage.limits.taking import correct_to
 
 
 @contextmanager

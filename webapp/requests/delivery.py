@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from django.db import IntegrityError
 from django.utils import timezone
 
-from webapp.gateway.idempotency import Key as Key
+from webapp.ground.gateway.idempotency import Key as Key
 from webapp.requests.models import Delivery, Request
 
 Made = TypeVar("Made")

@@ -15,7 +15,7 @@ from inference.protocol.events import (
     MemoryRecalled,
     PromptTokenized,
 )
-from webapp.context.assemble import OnFull, SourceMessage
+from webapp.ground.context.assemble import OnFull, SourceMessage
 
 Messages = tuple[SourceMessage, ...]
 

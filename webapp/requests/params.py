@@ -8,7 +8,7 @@ from inference.grammar.check import GrammarCheck
 from inference.protocol.request import Problem, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
-from webapp.gateway.errors import ApiError, FieldProblem, all_of
+from webapp.ground.gateway.errors import ApiError, FieldProblem, all_of
 from webapp.requests import services
 
 _GRAMMAR = ("json_schema", "regex", "tool_calls")

@@ -21,11 +21,11 @@ from inference.tokenization.chat_template import ChatTemplate
 from inference.tokenization.gguf_metadata import TokenizerError, read_metadata
 from inference.tokenization.template_process import TemplateError
 from inference.tokenization.tokenizer import Tokenizer
-from webapp.context.assemble import Assembler
-from webapp.registry.models import RegisteredModel
-from webapp.registry.offered import find
+from webapp.ground.context.assemble import Assembler
+from webapp.models.registry.models import RegisteredModel
+from webapp.models.registry.offered import find
+from webapp.models.safety.in_force import file_policy, group_names, saved_policy
 from webapp.requests.model_entry import ModelEntry, entry_of
-from webapp.safety.in_force import file_policy, group_names, saved_policy
 
 _MOST_TOKENIZERS = 8
 """Models whose tokenizer and template stay loaded. One takes some 50 MB, with a process for its template."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from inference.protocol.request import FinishReason, Usage
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.structs import Result
 from webapp.requests.models import Request
 
 Status = Literal["queued", "running", "done", "stopped", "withheld", "blocked", "failed"]

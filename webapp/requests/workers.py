@@ -10,7 +10,7 @@ from django.conf import settings
 
 from inference.eventlog.connections import connect
 from inference.eventlog.keys import DRAINED_WORKERS, worker_key
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.structs import Result
 
 PLACES_OF_ONE = 192
 """Requests that one worker takes at once, as its command says: its engine runs 64 and lets 128 wait."""

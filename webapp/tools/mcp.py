@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webapp.mcpclient import calling
-from webapp.mcpclient.approving import approved, approved_named
-from webapp.mcpclient.models import McpTool as Row
+from webapp.tools.mcpclient import calling
+from webapp.tools.mcpclient.approving import approved, approved_named
+from webapp.tools.mcpclient.models import McpTool as Row
 from webapp.tools.tool import Asker, McpTool, ToolError
 
 

@@ -7,7 +7,7 @@ class TracesConfig(AppConfig):
     label = "traces"
 
     def ready(self) -> None:
-        from webapp.audit.log import audited
+        from webapp.ground.audit.log import audited
         from webapp.traces.models import SiteRetentionRule
 
         audited(SiteRetentionRule)

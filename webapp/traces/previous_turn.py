@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from inference.protocol.events import AnyEvent, ContextCompared, Frame
-from webapp.context.compare import is_number
+from webapp.ground.context.compare import is_number
 
 
 def strip_previous_turn_texts(frames: Sequence[Frame]) -> list[Frame]:

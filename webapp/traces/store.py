@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
-from webapp.context.turns import new_text
+from webapp.ground.context.turns import new_text
 from webapp.requests import services
 from webapp.requests.input import NoInput
 from webapp.requests.models import Request

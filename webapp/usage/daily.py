@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import Count, F, QuerySet, Sum, Value
 from django.db.models.functions import TruncDate
 
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.structs import Result
 from webapp.usage.models import UsageRecord
 from webapp.usage.period import Period
 

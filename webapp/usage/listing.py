@@ -10,7 +10,7 @@ from typing import Literal
 from django.db.models import F, QuerySet
 from django.db.models.functions import ExtractHour, ExtractIsoWeekDay
 
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.structs import Result
 from webapp.requests.models import Request
 from webapp.usage.models import NUM_INPUT, UsageRecord
 from webapp.usage.period import Period

@@ -9,15 +9,15 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Sum
 
-from webapp.billing.book import PriceBook, PriceSet
-from webapp.billing.pricing import NewPrices
-from webapp.billing.reprice import reprice
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.structs import Result
+from webapp.models.billing.book import PriceBook, PriceSet
+from webapp.models.billing.pricing import NewPrices
+from webapp.models.billing.reprice import reprice
 from webapp.usage.models import UsageRecord, UsageSum
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
-from webapp.usage.used_tokens import used_by_user
 from webapp.usage.sums import Filter
+from webapp.usage.used_tokens import used_by_user
 
 NUM_DAYS = 30
 _MAX_USERS = 5

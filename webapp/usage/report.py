@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.structs import Result
 from webapp.requests.outcome import VERDICTS
 from webapp.usage import sketch
 from webapp.usage.period import Period, Unit

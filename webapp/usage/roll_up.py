@@ -14,8 +14,8 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDay, TruncHour
 
-from webapp.billing.bill import KINDS, UNPRICED
-from webapp.postgres.patience import long_statements
+from webapp.ground.postgres.patience import long_statements
+from webapp.models.billing.bill import KINDS, UNPRICED
 from webapp.usage import sketch
 from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, UserSum
 

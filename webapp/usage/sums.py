@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import QuerySet, Sum
 
-from webapp.billing.bill import UNPRICED
+from webapp.models.billing.bill import UNPRICED
 from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, UserSum
 from webapp.usage.period import Period
 from webapp.usage.sketch import TIMES

@@ -1,4 +1,4 @@
-"""Reads the tokens of a period by model and day of UTC, for `webapp.billing.reprice`. Knows nothing of prices."""
+"""Reads the tokens of a period by model and day of UTC, for the bill's re-pricing. Knows nothing of prices."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncDay
 
 from inference.protocol.request import Usage
-from webapp.billing.book import KINDS, OF_BATCH
-from webapp.billing.reprice import Used
+from webapp.models.billing.book import KINDS, OF_BATCH
+from webapp.models.billing.reprice import Used
 from webapp.usage.models import UsageRecord, UsageSum
 from webapp.usage.period import Period
 from webapp.usage.sums import Filter

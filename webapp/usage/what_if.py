@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from webapp.billing.bill import price_book
-from webapp.billing.book import PriceBook
-from webapp.billing.reprice import Repriced, Used, reprice, without_cache
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.structs import Result
+from webapp.models.billing.bill import price_book
+from webapp.models.billing.book import PriceBook
+from webapp.models.billing.reprice import Repriced, Used, reprice, without_cache
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
-from webapp.usage.used_tokens import used_in
 from webapp.usage.sums import Filter, sums
+from webapp.usage.used_tokens import used_in
 
 Question = Literal["no_cache", "prices_of", "factor", "ttl"]
 MAX_FACTOR = 1000

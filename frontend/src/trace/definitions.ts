@@ -1,4 +1,4 @@
-/** The definitions of tools as a prompt has them, one a line: see webapp/context/tools.py. */
+/** The definitions of tools as a prompt has them, one a line: see webapp/ground/context/tools.py. */
 export interface Declared {
   name: string;
   description: string;

@@ -4,7 +4,7 @@
  */
 import type { ServerInterval } from "../protocol/events";
 
-/** Most intervals that the server accepts back, with the request (webapp.gateway.body). */
+/** Most intervals that the server accepts back, with the request (webapp.ground.gateway.body). */
 const MOST_INTERVALS = 16;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 

@@ -14,7 +14,7 @@ from inference.tokenization.gguf_metadata import read_metadata
 from tests.browser.conftest import find_chromium
 from tests.faults.conftest import Processes, until
 from tests.inference.tokenization.vocabulary_files import write_byte_level
-from webapp.supervisor.model_workers import ModelWorker
+from webapp.operations.supervisor.model_workers import ModelWorker
 
 SCRIPTED = "scripted"
 THINKER = "thinker"

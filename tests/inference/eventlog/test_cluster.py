@@ -18,7 +18,7 @@ from tests.faults.conftest import until
 from tests.inference.eventlog.test_lost_reply import answer
 from tests.ports import free_port
 from tests.redis_servers import start_server
-from tests.webapp.live.snapshots import snapshot
+from tests.webapp.lifecycle.live.snapshots import snapshot
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from inference.queue.app import make_app
 from tests.certificates import make_certificate
 from tests.faults.conftest import until
 from tests.redis_servers import PASSWORD, QUOTED, Sentinels, network, start_server
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 MOST_S = 30
 

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from inference.eventlog.keys import worker_key
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 pytestmark = pytest.mark.slow
 

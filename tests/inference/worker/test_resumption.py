@@ -42,7 +42,7 @@ from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, WorkerServices
 from inference.worker.resumption import permitted
 from tests.lost_logs import lose
-from webapp.stream.shared_traces import SharedTrace
+from webapp.lifecycle.stream.shared_traces import SharedTrace
 from webapp.traces.file.archive import decode, encode
 
 SCHEMA = json.dumps({"type": "object", "properties": {"age": {"type": "integer", "maximum": 150}}, "required": ["age"]})

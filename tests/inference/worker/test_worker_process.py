@@ -36,7 +36,7 @@ from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.queue.app import make_app
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from tests.queues import GENERATE
-from webapp.supervisor.child import Child
+from webapp.operations.supervisor.child import Child
 
 pytestmark = pytest.mark.slow
 

@@ -41,21 +41,21 @@ from inference.tokenization.gguf_metadata import Metadata
 from tests.events import STARTED
 from tests.inference.tokenization.vocabulary_files import write_byte_level
 from tests.webapp.watching import QUEUE_S, STALL_S, StillClock, attend_after
-from webapp.accounts.models import Session
-from webapp.api.chat.conversations import change
-from webapp.api.chat.schema import ConversationChange
-from webapp.chat.models import Conversation, Message
-from webapp.context.assemble import SourceMessage
+from webapp.api.surfaces.chat.conversations import change
+from webapp.api.surfaces.chat.schema import ConversationChange
+from webapp.ground.context.assemble import SourceMessage
+from webapp.identity.accounts.models import Session
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable, start
 from webapp.lifecycle.watch import Watch
-from webapp.limits import window
-from webapp.registry.models import RegisteredModel
+from webapp.models.registry.models import RegisteredModel
+from webapp.operations.supervisor.checks import lock
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
-from webapp.supervisor.checks import lock
+from webapp.surfaces.chat.models import Conversation, Message
 from webapp.traces import store
+from webapp.usage.limits import window
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

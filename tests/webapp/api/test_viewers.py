@@ -11,22 +11,22 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from tests.webapp.identity.keys.programs import new_key, program
 from tests.webapp.inputs import SAVED, asked
-from tests.webapp.keys.programs import new_key, program
-from webapp.accounts.joining import change_role
-from webapp.accounts.models import Role
 from webapp.api.doors import BEGINS_NOTHING, begins_work
-from webapp.keys.keys import New
+from webapp.identity.accounts.joining import change_role
+from webapp.identity.accounts.models import Role
+from webapp.identity.keys.keys import New
 from webapp.lifecycle.admission import admit, admit_at_once, admit_some, num_free
-from webapp.limits.charge import Charge
-from webapp.limits.models import Rule, SharedRule
-from webapp.limits.refusal import Refused
-from webapp.limits.room import room_of
-from webapp.limits.rules import check_sending, effective_of
-from webapp.limits.shared import shared_rules
 from webapp.requests.models import Request
-from webapp.reruns import advance as reruns
-from webapp.reruns.models import Rerun, Run
+from webapp.surfaces.runs import advance as reruns
+from webapp.surfaces.runs.models import Rerun, Run
+from webapp.usage.limits.charge import Charge
+from webapp.usage.limits.models import Rule, SharedRule
+from webapp.usage.limits.refusal import Refused
+from webapp.usage.limits.room import room_of
+from webapp.usage.limits.rules import check_sending, effective_of
+from webapp.usage.limits.shared import shared_rules
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHY = "You are a viewer in each of your groups, and a viewer begins no work."

@@ -25,21 +25,21 @@ from inference.protocol.tool_calls import Call, ToolCalls, written
 from tests.queues import GENERATE
 from tests.webapp.lifecycle.test_approvals import begun
 from tests.webapp.lifecycle.test_rounds import answered, events_of, generated, run_queued
-from webapp.billing.models import LedgerEntry
-from webapp.chat.models import Message
 from webapp.lifecycle import agents, calling
 from webapp.lifecycle.advance import advance, agent_ended, next_step
 from webapp.lifecycle.stop import stop, stop_agents
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import Watch
-from webapp.limits.models import Rule
+from webapp.models.billing.models import LedgerEntry
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.rounds import flags_of, tools_of
+from webapp.surfaces.chat.models import Message
 from webapp.tools import catalog
 from webapp.tools.catalog import definitions_of
 from webapp.tools.tool import Asker
 from webapp.traces import store
+from webapp.usage.limits.models import Rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

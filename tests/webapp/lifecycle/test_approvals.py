@@ -27,7 +27,6 @@ from inference.protocol.tool_calls import Call, ToolCalls, written
 from tests.queues import GENERATE
 from tests.webapp.inputs import asked
 from tests.webapp.lifecycle.test_rounds import answered, events_of, generated, run_queued
-from webapp.chat.models import Conversation, Message
 from webapp.lifecycle.advance import advance, next_step
 from webapp.lifecycle.approving import NotWaiting, decide
 from webapp.lifecycle.calling import run_calls
@@ -37,6 +36,7 @@ from webapp.lifecycle.watch import Watch
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.rounds import flags_of
+from webapp.surfaces.chat.models import Conversation, Message
 from webapp.tools import catalog
 from webapp.tools.catalog import definitions_of
 from webapp.tools.tool import Asker

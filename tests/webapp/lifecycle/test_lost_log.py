@@ -27,12 +27,12 @@ from tests.events import STARTED
 from tests.inference.worker.test_output_guard import token
 from tests.lost_logs import lose
 from tests.queues import GENERATE
-from webapp.billing.models import LedgerEntry
 from webapp.celery import app
 from webapp.lifecycle.advance import advance, report
 from webapp.lifecycle.start import Arrival, start
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import Watch
+from webapp.models.billing.models import LedgerEntry
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.traces import store

@@ -15,8 +15,8 @@ from inference.protocol.events import (
     first,
 )
 from inference.safety import Guard, load_guard
-from webapp.context import memory
-from webapp.context.assemble import SourceMessage
+from webapp.ground.context import memory
+from webapp.ground.context.assemble import SourceMessage
 from webapp.lifecycle.prepare import Preparation
 from webapp.lifecycle.recalling import check_memories
 from webapp.requests.input import MessagesInput

@@ -31,13 +31,13 @@ from tests.inference.worker.test_output_guard import token
 from tests.queues import GENERATE
 from tests.webapp.inputs import asked
 from tests.webapp.lifecycle.test_dispatch import body
-from webapp.billing.models import LedgerEntry
-from webapp.context.assemble import Assembler
+from webapp.ground.context.assemble import Assembler
 from webapp.lifecycle.advance import advance, next_step, report
 from webapp.lifecycle.calling import run_calls
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import Watch
+from webapp.models.billing.models import LedgerEntry
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.rounds import MAX_ROUNDS, flags_of, is_pausing, rounds_of

@@ -37,16 +37,16 @@ from inference.protocol.request import FinishReason, Usage
 from tests.events import STARTED
 from tests.webapp.traces.file.test_archive import token
 from tests.webapp.watching import STALL_S, attend_after
-from webapp.billing.models import LedgerEntry
-from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import watch
 from webapp.lifecycle.settle import beginning, end, record, settle, settled
 from webapp.lifecycle.stop import stop
+from webapp.lifecycle.stream.frames import WireFrame, frames, hub
 from webapp.lifecycle.tasks import prepare
+from webapp.models.billing.models import LedgerEntry
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
-from webapp.stream.frames import WireFrame, frames, hub
+from webapp.surfaces.chat.models import Conversation, Message
 from webapp.traces import store
 from webapp.traces.file import import_check
 from webapp.traces.file.archive import decode, encode
@@ -151,7 +151,7 @@ def test_a_reader_gets_the_end_that_a_dying_process_did_not_tell(
     with monkeypatch.context() as patch:
         patch.setattr(RedisEventLog, "append", die)
         settle(request_.pk)
-    monkeypatch.setattr("webapp.stream.hub.SILENCE_S", 0.01)
+    monkeypatch.setattr("webapp.lifecycle.stream.hub.SILENCE_S", 0.01)
     sent = asyncio.run(all_frames(unsettled))
     events = [event for frame in sent for event in json.loads(frame.json)["events"]]
     assert [event["type"] for event in events][-2:] == ["bill.posted", "request.finished"]

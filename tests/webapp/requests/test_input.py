@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from tests.webapp.inputs import SAVED, asked
-from webapp.context.assemble import SourceMessage
+from webapp.ground.context.assemble import SourceMessage
 from webapp.requests.input import ForkInput, NoInput, PlainInput, RequestInput, is_stepped
 from webapp.requests.models import Request
 

@@ -25,9 +25,9 @@ from inference.protocol.events import (
 from inference.protocol.request import SamplingParams, Usage
 from tests.webapp.inputs import asked
 from tests.webapp.lifecycle.test_fork import sampled
-from webapp.calls.answer import AnswerReader, Ended
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
+from webapp.surfaces.calls.answer import AnswerReader, Ended
 from webapp.traces import store
 
 TOKEN = sampled(0, 50)

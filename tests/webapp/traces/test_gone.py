@@ -21,10 +21,10 @@ from inference.protocol.events import TextReleased
 from inference.protocol.request import StepCommand
 from tests.webapp.inputs import SAVED
 from tests.webapp.traces.library.test_filters import saved, signed_in
-from webapp.chat.models import Conversation, Message
 from webapp.requests import services
 from webapp.requests.models import Request
-from webapp.reruns.models import Rerun, Run
+from webapp.surfaces.chat.models import Conversation, Message
+from webapp.surfaces.runs.models import Rerun, Run
 from webapp.traces import store
 from webapp.traces.models import Trace
 

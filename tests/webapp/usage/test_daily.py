@@ -10,12 +10,12 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from tests.webapp.keys.programs import new_key, program
-from tests.webapp.limits.test_admission import client_of
+from tests.webapp.identity.keys.programs import new_key, program
+from tests.webapp.usage.limits.test_admission import client_of
 from tests.webapp.usage.test_report import make_record, save
-from webapp.accounts.models import Membership
-from webapp.limits.models import SharedRule
+from webapp.identity.accounts.models import Membership
 from webapp.usage.daily import as_csv, daily_use, pace
+from webapp.usage.limits.models import SharedRule
 from webapp.usage.models import UsageRecord
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_thinking_is_told_where_every_request_recorded_it(alice: User) -> None:
 
 def test_a_text_is_no_formula_in_the_file(alice: User) -> None:
     save(make_record(1, alice, NOON, model="=1+1"))
-    from webapp.api.usage import PeriodQuery, period_of
+    from webapp.api.usage.usage import PeriodQuery, period_of
 
     rows = daily_use(period_of(PeriodQuery(NOON.date(), NOON.date())), [alice.pk])
     assert "'=1+1" in as_csv(rows).decode()

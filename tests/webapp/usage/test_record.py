@@ -25,11 +25,11 @@ from inference.protocol.events import (
 from inference.protocol.failures import Failure
 from inference.protocol.request import Usage
 from tests.events import STARTED
-from webapp.billing.models import LedgerEntry, Price
-from webapp.chat.models import Conversation
 from webapp.lifecycle.settle import settle
+from webapp.models.billing.models import LedgerEntry, Price
 from webapp.requests import services
 from webapp.requests.models import MAX_IN_FLIGHT, Request
+from webapp.surfaces.chat.models import Conversation
 from webapp.traces import store
 from webapp.usage import roll_up
 from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, UserSum

@@ -12,13 +12,13 @@ from django.utils import timezone
 
 from inference.protocol.request import Usage
 from tests.webapp.usage.test_report import BERLIN, make_record, save
-from webapp.billing.bill import UNPRICED, price_book
-from webapp.billing.reprice import Used, reprice
-from webapp.demo.seed import seed
+from webapp.models.billing.bill import UNPRICED, price_book
+from webapp.models.billing.reprice import Used, reprice
+from webapp.operations.demo.seed import seed
 from webapp.usage.models import UsageRecord
 from webapp.usage.period import Period
-from webapp.usage.used_tokens import used_by_user, used_in
 from webapp.usage.sums import Filter
+from webapp.usage.used_tokens import used_by_user, used_in
 
 pytestmark = pytest.mark.django_db
 UTC_ZONE = ZoneInfo("UTC")

@@ -11,10 +11,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from tests.webapp.usage.test_report import make_record, save
-from webapp.billing.bill import UNPRICED
-from webapp.billing.book import KINDS, OF_BATCH
-from webapp.billing.models import Price
-from webapp.demo.seed import seed
+from webapp.models.billing.bill import UNPRICED
+from webapp.models.billing.book import KINDS, OF_BATCH
+from webapp.models.billing.models import Price
+from webapp.operations.demo.seed import seed
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
 from webapp.usage.sums import Filter

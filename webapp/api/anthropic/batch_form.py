@@ -13,12 +13,12 @@ from webapp.api.anthropic.errors import error_of
 from webapp.api.anthropic.message_views import projection_of, whole
 from webapp.api.anthropic.shapes import MessageBody
 from webapp.api.view import refusal_of
-from webapp.batches.form import Work
-from webapp.batches.models import Batch, Line
-from webapp.gateway.body import decode_body
-from webapp.gateway.errors import ApiError
-from webapp.keys.models import ApiKey
+from webapp.ground.gateway.body import decode_body
+from webapp.ground.gateway.errors import ApiError
+from webapp.identity.keys.models import ApiKey
 from webapp.requests.models import Request
+from webapp.surfaces.batches.form import Work
+from webapp.surfaces.batches.models import Batch, Line
 
 
 class Result(msgspec.Struct):

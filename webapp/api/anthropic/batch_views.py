@@ -15,17 +15,17 @@ from django.http.response import HttpResponseBase
 from webapp.api.anthropic.batch_form import Result
 from webapp.api.anthropic.shapes import Shape
 from webapp.api.families.described import described
-from webapp.batches import batches, files
-from webapp.batches.batches import Counts, check_feature, counts_of
-from webapp.batches.bounds import MAX_BATCH_BYTES, MAX_LINES
-from webapp.batches.models import Batch
-from webapp.batches.reading import ReadLine, model_in
-from webapp.gateway.answer import json_response
-from webapp.gateway.body import read_body, read_query
-from webapp.gateway.errors import ApiError, user_id
-from webapp.gateway.idempotency import REPLAYED, read_key
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.body import read_body, read_query
+from webapp.ground.gateway.errors import ApiError, user_id
+from webapp.ground.gateway.idempotency import REPLAYED, read_key
 from webapp.identifiers import new_id
-from webapp.keys.middleware import key_of
+from webapp.identity.keys.middleware import key_of
+from webapp.surfaces.batches import batches, files
+from webapp.surfaces.batches.batches import Counts, check_feature, counts_of
+from webapp.surfaces.batches.bounds import MAX_BATCH_BYTES, MAX_LINES
+from webapp.surfaces.batches.models import Batch
+from webapp.surfaces.batches.reading import ReadLine, model_in
 
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ENDED = (Batch.Status.COMPLETED, Batch.Status.CANCELLED, Batch.Status.EXPIRED, Batch.Status.FAILED)

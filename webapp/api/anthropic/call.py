@@ -9,9 +9,9 @@ from webapp.api.anthropic.messages import ReadPrompt, kept, read_prompt
 from webapp.api.anthropic.shapes import AnyChoice, MessageBody, PromptBody, ThinkingOff, ToolChoice
 from webapp.api.anthropic.thinking import check_budget, check_signatures, check_thinking, thinking_tokens
 from webapp.api.anthropic.tools import calls_of
-from webapp.calls.call import Call
-from webapp.calls.settings import settings_of, thinks
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
+from webapp.surfaces.calls.call import Call
+from webapp.surfaces.calls.settings import settings_of, thinks
 
 _NAMES = {
     "params.json_schema": "output_config.format.schema",

@@ -12,18 +12,18 @@ from webapp.api.anthropic.shapes import CountBody
 from webapp.api.anthropic.thinking import thinking_tokens
 from webapp.api.families.described import described
 from webapp.api.families.waiting import refusal_of_failure
-from webapp.calls.counting import count_prompt
-from webapp.calls.pictures import check_countable
-from webapp.calls.settings import thinks
-from webapp.gateway.answer import json_response
-from webapp.gateway.body import read_body
-from webapp.gateway.errors import user_id
-from webapp.gateway.timing import ServerTiming
-from webapp.keys.keys import check_scope
-from webapp.keys.middleware import key_of
-from webapp.registry.offered import chosen
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.body import read_body
+from webapp.ground.gateway.errors import user_id
+from webapp.ground.gateway.timing import ServerTiming
+from webapp.identity.keys.keys import check_scope
+from webapp.identity.keys.middleware import key_of
+from webapp.models.registry.offered import chosen
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
+from webapp.surfaces.calls.counting import count_prompt
+from webapp.surfaces.calls.pictures import check_countable
+from webapp.surfaces.calls.settings import thinks
 
 
 class Count(msgspec.Struct):

@@ -25,16 +25,16 @@ from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, note_begun, traced
 from webapp.api.families.stream import Stream, place_if
 from webapp.api.families.waiting import all_of, ready, refusal_of_failure, resumed
-from webapp.calls.call import Begun, begin
-from webapp.calls.relay import Arrived, Lost, Source, attended, relay
-from webapp.gateway.answer import json_response
-from webapp.gateway.body import read_body
-from webapp.gateway.errors import user_id
-from webapp.gateway.idempotency import REPLAYED, read_key
-from webapp.gateway.timing import ServerTiming
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.body import read_body
+from webapp.ground.gateway.errors import user_id
+from webapp.ground.gateway.idempotency import REPLAYED, read_key
+from webapp.ground.gateway.timing import ServerTiming
+from webapp.lifecycle.stream.places import Place
+from webapp.lifecycle.stream.session import ending_of
 from webapp.requests.models import Request
-from webapp.stream.places import Place
-from webapp.stream.session import ending_of
+from webapp.surfaces.calls.call import Begun, begin
+from webapp.surfaces.calls.relay import Arrived, Lost, Source, attended, relay
 
 _BEGUN = (CacheLookedUp, ThinkingReleased, TextReleased, RequestFinished, RequestFailed)
 """Events with which a message begins. A failure before them has a status of its own."""

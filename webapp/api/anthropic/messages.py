@@ -27,12 +27,12 @@ from webapp.api.anthropic.shapes import (
 )
 from webapp.api.anthropic.tools import definitions_of, tool_of
 from webapp.api.anthropic.turns import blocks_of, check_turns
-from webapp.attachments.pictures import Picture
-from webapp.calls.messages import Said, messages_of
-from webapp.calls.pictures import CallPictures
-from webapp.context.assemble import SourceMessage
-from webapp.context.tools import result
-from webapp.gateway.errors import ApiError
+from webapp.content.attachments.pictures import Picture
+from webapp.ground.context.assemble import SourceMessage
+from webapp.ground.context.tools import result
+from webapp.ground.gateway.errors import ApiError
+from webapp.surfaces.calls.messages import Said, messages_of
+from webapp.surfaces.calls.pictures import CallPictures
 
 MAX_BREAKPOINTS = 4
 

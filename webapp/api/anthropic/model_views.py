@@ -7,11 +7,11 @@ from django.http import HttpRequest, HttpResponse
 
 from webapp.api.anthropic.models import Model, ModelList, OfferedModel, anthropic_model, anthropic_models
 from webapp.api.families.described import described
-from webapp.billing.naming import model_names
-from webapp.gateway.answer import json_response
-from webapp.gateway.errors import ApiError
-from webapp.registry.models import RegisteredModel
-from webapp.registry.offered import enabled
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.errors import ApiError
+from webapp.models.billing.naming import model_names
+from webapp.models.registry.models import RegisteredModel
+from webapp.models.registry.offered import enabled
 from webapp.requests import services
 
 

@@ -37,7 +37,7 @@ from webapp.api.anthropic.events import (
     Usage,
 )
 from webapp.api.anthropic.partial import value_so_far
-from webapp.calls.answer import (
+from webapp.surfaces.calls.answer import (
     BLOCKED,
     AnswerReader,
     Arguments,

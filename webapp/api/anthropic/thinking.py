@@ -19,7 +19,7 @@ from webapp.api.anthropic.shapes import (
     ToolChoice,
 )
 from webapp.api.anthropic.turns import blocks_of
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
 
 _PURPOSE = b"sightglass.anthropic.thinking:"
 _EFFORTS: dict[str, Effort] = {"low": "low", "medium": "medium", "high": "high"}

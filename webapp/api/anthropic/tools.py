@@ -9,8 +9,8 @@ import msgspec
 
 from inference.protocol.tool_calls import Tool, ToolCalls
 from webapp.api.anthropic.shapes import AnyChoice, AutoChoice, NoChoice, PromptBody, ToolChoice, ToolDefinition
-from webapp.gateway.body import in_words
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.body import in_words
+from webapp.ground.gateway.errors import ApiError
 
 
 def definitions_of(body: PromptBody) -> tuple[ToolDefinition, ...]:

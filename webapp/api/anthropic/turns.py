@@ -20,7 +20,7 @@ from webapp.api.anthropic.shapes import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
 
 MAX_MESSAGES = 100_000
 _OF_ASSISTANT = (TextBlock, ToolUseBlock, ThinkingBlock, RedactedThinkingBlock, Foreign)

@@ -16,7 +16,7 @@ from webapp.api.anthropic.count_views import count_tokens
 from webapp.api.anthropic.errors import response
 from webapp.api.anthropic.message_views import create_message
 from webapp.api.families.family import Family, view
-from webapp.limits.headers import anthropic_headers
+from webapp.usage.limits.headers import anthropic_headers
 
 ANTHROPIC = Family("anthropic", "request-id", response, anthropic_headers)
 

@@ -18,11 +18,11 @@ from inference.protocol.docstrings import field_docstrings
 from inference.protocol.json_schema import build_schema
 from webapp.api.docs.families import family_paths, family_schemas
 from webapp.api.site import VERSION
-from webapp.gateway.errors import ErrorAnswer
-from webapp.gateway.idempotency import HEADER, REPLAYED
-from webapp.gateway.operation import Operation
-from webapp.gateway.structs import Body, Query, Result
-from webapp.keys.reach import features_for
+from webapp.ground.gateway.errors import ErrorAnswer
+from webapp.ground.gateway.idempotency import HEADER, REPLAYED
+from webapp.ground.gateway.operation import Operation
+from webapp.ground.gateway.structs import Body, Query, Result
+from webapp.identity.keys.reach import features_for
 
 _PARAMETER = re.compile(r"<(str|int):(\w+)>")
 _KINDS = {"str": {"type": "string"}, "int": {"type": "integer"}}
@@ -151,7 +151,7 @@ def struct_of(name: str) -> type[msgspec.Struct]:
 
 
 def _is_ours(kind: type) -> bool:
-    return issubclass(kind, Body | Query | Result) or kind.__module__.startswith(("webapp.reruns", "inference."))
+    return issubclass(kind, Body | Query | Result) or kind.__module__.startswith(("webapp.surfaces.runs", "inference."))
 
 
 def _subclasses(kind: type) -> Iterator[type[Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from webapp.api.docs.openapi import Route, options_of, routes
-from webapp.gateway.idempotency import HEADER
+from webapp.ground.gateway.idempotency import HEADER
 
 PAGE = Path(settings.BASE_DIR) / "docs" / "api.md"
 BEGIN, END = "<!-- operations: written by `python -m webapp.api.docs.generate` -->", "<!-- /operations -->"

@@ -12,7 +12,7 @@ from typing import Any
 from inference.protocol.json_schema import build_schema
 from inference.protocol.typescript import interface
 from webapp.api.docs.openapi import Route, build_components, options_of, routes, struct_of
-from webapp.gateway.errors import ErrorAnswer
+from webapp.ground.gateway.errors import ErrorAnswer
 
 _WHOLLY_OPTIONAL = re.compile(r"\b(ClientTiming|SamplingParams)\b")
 """Structs of the protocol of which a client may leave out every field."""

@@ -12,7 +12,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from webapp.api.docs.openapi import build_openapi
-from webapp.gateway.page import built
+from webapp.ground.gateway.page import built
 
 
 @require_safe

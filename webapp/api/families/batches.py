@@ -6,6 +6,6 @@ from collections.abc import Mapping
 
 from webapp.api.anthropic.batch_form import AnthropicForm
 from webapp.api.openai.batches.form import OpenAIForm
-from webapp.batches.form import Form
+from webapp.surfaces.batches.form import Form
 
 FORMS: Mapping[str, Form] = {"openai": OpenAIForm(), "anthropic": AnthropicForm()}

@@ -16,16 +16,16 @@ from django.http.response import HttpResponseBase
 from inference.protocol.events import Limit
 from webapp.api.doors import check_door
 from webapp.api.view import refusal_of
-from webapp.audit.actor import acting
-from webapp.gateway.errors import ApiError, View, not_signed_in, user_id
-from webapp.gateway.timing import ServerTiming
-from webapp.keys.middleware import key_of
+from webapp.ground.audit.actor import acting
+from webapp.ground.gateway.errors import ApiError, View, not_signed_in, user_id
+from webapp.ground.gateway.timing import ServerTiming
+from webapp.identity.keys.middleware import key_of
 from webapp.lifecycle.admission import Limits
 from webapp.lifecycle.start import Arrival, sent_call
-from webapp.limits.refusal import Refused
-from webapp.recordings.turns import NAME, NAME_IN_WORDS
-from webapp.registry.offered import NotOffered
+from webapp.models.registry.offered import NotOffered
 from webapp.requests.models import Request
+from webapp.traces.recordings.turns import NAME, NAME_IN_WORDS
+from webapp.usage.limits.refusal import Refused
 
 logger = logging.getLogger(__name__)
 

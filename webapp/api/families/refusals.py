@@ -11,8 +11,8 @@ from django.http.response import HttpResponseBase
 from webapp.api.anthropic.urls import ANTHROPIC
 from webapp.api.families.family import Family
 from webapp.api.openai.urls import OPENAI
-from webapp.gateway.errors import ApiError, not_found
-from webapp.gateway.families import FAMILIES, is_of_family, without_recording
+from webapp.ground.gateway.errors import ApiError, not_found
+from webapp.ground.gateway.families import FAMILIES, is_of_family, without_recording
 
 _MESSAGES = f"{FAMILIES}messages"
 _VERSION = "anthropic-version"

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from django.http import HttpRequest, StreamingHttpResponse
 
-from webapp.gateway.errors import ApiError, user_id
-from webapp.stream.places import Place, TooManyStreams, places
+from webapp.ground.gateway.errors import ApiError, user_id
+from webapp.lifecycle.stream.places import Place, TooManyStreams, places
 
 
 class Stream(StreamingHttpResponse):

@@ -14,7 +14,7 @@ from webapp.api.families.family import view
 from webapp.api.families.refusals import family_of, unknown
 from webapp.api.openai import models
 from webapp.api.openai.urls import OPENAI
-from webapp.gateway.errors import View
+from webapp.ground.gateway.errors import View
 
 
 def _either(openai: Any, anthropic: Any) -> View:

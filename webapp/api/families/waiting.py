@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from inference.protocol.events import AnyEvent, GenerationQueued, RequestFailed, RequestFinished
-from webapp.calls.relay import Arrived, Lost, Source
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
+from webapp.surfaces.calls.relay import Arrived, Lost, Source
 
 _STATUSES = {
     "blocked": 400,

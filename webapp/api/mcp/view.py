@@ -7,8 +7,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from webapp.gateway.errors import user_id
-from webapp.gateway.operation import answers
+from webapp.ground.gateway.errors import user_id
+from webapp.ground.gateway.operation import answers
 
 _OF_THE_SITE = frozenset({"content-length", "connection", "transfer-encoding"})
 """Headers that the site's own server writes."""

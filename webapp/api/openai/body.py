@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import msgspec
 from django.http import HttpRequest
 
-from webapp.gateway.body import decode_body, read_body
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.body import decode_body, read_body
+from webapp.ground.gateway.errors import ApiError
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 

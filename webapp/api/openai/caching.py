@@ -11,8 +11,8 @@ from typing import NamedTuple
 from inference.protocol.events import Image
 from inference.protocol.request import KeptTTL
 from webapp.api.openai.shapes import CacheBreakpoint, CacheOptions, CacheTtl
-from webapp.context.assemble import SourceMessage
-from webapp.gateway.errors import ApiError
+from webapp.ground.context.assemble import SourceMessage
+from webapp.ground.gateway.errors import ApiError
 from webapp.requests.input import Messages
 
 MAX_BREAKPOINTS = 4

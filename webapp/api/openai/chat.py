@@ -12,10 +12,10 @@ from webapp.api.openai.caching import with_breakpoints
 from webapp.api.openai.messages import chat_messages
 from webapp.api.openai.reasoning import thinking_tokens
 from webapp.api.openai.shapes import ChatBody, JsonForm, NamedTool, SchemaForm, ToolDefinition, engine_settings
-from webapp.calls.call import Call
-from webapp.calls.pictures import CallPictures
-from webapp.calls.settings import MAX_ANSWERS, settings_of
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
+from webapp.surfaces.calls.call import Call
+from webapp.surfaces.calls.pictures import CallPictures
+from webapp.surfaces.calls.settings import MAX_ANSWERS, settings_of
 
 _NAMES = {
     "params.json_schema": "response_format",

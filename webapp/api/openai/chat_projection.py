@@ -11,7 +11,7 @@ import msgspec
 
 from inference.protocol.events import AnyEvent, TokenSampled
 from inference.protocol.request import Usage as Tokens
-from webapp.calls.answer import BLOCKED, AnswerReader, Arguments, Begun, CallBegun, Ended, Failed, Step, Text
+from webapp.surfaces.calls.answer import BLOCKED, AnswerReader, Arguments, Begun, CallBegun, Ended, Failed, Step, Text
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 LEAST_LOGPROB = -9999.0

@@ -11,9 +11,9 @@ from inference.protocol.events import AnyEvent
 from webapp.api.families.stream import Stream
 from webapp.api.families.waiting import ready, refusal_of_failure, resumed
 from webapp.api.openai.errors import error_of
-from webapp.calls.answer import Ended, Failed
-from webapp.calls.relay import Lost, Source
-from webapp.stream.places import Place
+from webapp.lifecycle.stream.places import Place
+from webapp.surfaces.calls.answer import Ended, Failed
+from webapp.surfaces.calls.relay import Lost, Source
 
 _DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"

@@ -6,13 +6,13 @@ from typing import Any
 
 from webapp.api.openai.chat import biases, renamed
 from webapp.api.openai.shapes import EngineSettings, StreamOptions, engine_settings
-from webapp.calls.call import PlainCall
-from webapp.calls.messages import Said, messages_of
-from webapp.calls.settings import MAX_ANSWERS, settings_of
-from webapp.gateway.errors import ApiError
-from webapp.registry.offered import chosen
+from webapp.ground.gateway.errors import ApiError
+from webapp.models.registry.offered import chosen
 from webapp.requests import services
 from webapp.requests.input import PlainInput
+from webapp.surfaces.calls.call import PlainCall
+from webapp.surfaces.calls.messages import Said, messages_of
+from webapp.surfaces.calls.settings import MAX_ANSWERS, settings_of
 
 _DEFAULT_MAX_TOKENS = 16
 MAX_LOGPROBS = 5

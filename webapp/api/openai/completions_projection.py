@@ -10,7 +10,7 @@ import msgspec
 
 from inference.protocol.events import AnyEvent, TokenSampled
 from webapp.api.openai.chat_projection import LEAST_LOGPROB, Head, PromptDetails, Usage, candidates, usage_of
-from webapp.calls.answer import BLOCKED, AnswerReader, Begun, Ended, Failed, Step, Text
+from webapp.surfaces.calls.answer import BLOCKED, AnswerReader, Begun, Ended, Failed, Step, Text
 
 FinishReason = Literal["stop", "length", "content_filter"]
 

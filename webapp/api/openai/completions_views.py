@@ -25,16 +25,16 @@ from webapp.api.openai.completions_projection import (
     choice_of,
     usage_of_prompts,
 )
-from webapp.calls.answer import Ended
-from webapp.calls.call import Begun, PlainCall, begin
-from webapp.calls.relay import Source, attended, relay
-from webapp.gateway.answer import json_response
-from webapp.gateway.errors import user_id
-from webapp.gateway.idempotency import REPLAYED, read_key
-from webapp.gateway.timing import ServerTiming
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.errors import user_id
+from webapp.ground.gateway.idempotency import REPLAYED, read_key
+from webapp.ground.gateway.timing import ServerTiming
+from webapp.lifecycle.stream.places import Place
+from webapp.lifecycle.stream.session import ending_of
 from webapp.requests.models import Request
-from webapp.stream.places import Place
-from webapp.stream.session import ending_of
+from webapp.surfaces.calls.answer import Ended
+from webapp.surfaces.calls.call import Begun, PlainCall, begin
+from webapp.surfaces.calls.relay import Source, attended, relay
 
 
 @described(Completion, takes=CompletionsBody, is_streamed=True, begins_work=True)

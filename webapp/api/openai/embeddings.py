@@ -14,14 +14,14 @@ from webapp.api.families.described import described
 from webapp.api.families.family import arrival_of, note_begun, traced
 from webapp.api.openai.body import read
 from webapp.api.openai.shapes import Shape
-from webapp.calls.embedding_call import Embedded, EmbeddingCall
-from webapp.calls.embeddings import DIMENSIONS, MAX_TEXTS
-from webapp.gateway.answer import json_response
-from webapp.gateway.errors import ApiError, user_id
-from webapp.gateway.timing import ServerTiming
-from webapp.keys.keys import check_scope
-from webapp.keys.middleware import key_of
-from webapp.registry.offered import EMBEDDING_MODEL
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.errors import ApiError, user_id
+from webapp.ground.gateway.timing import ServerTiming
+from webapp.identity.keys.keys import check_scope
+from webapp.identity.keys.middleware import key_of
+from webapp.models.registry.offered import EMBEDDING_MODEL
+from webapp.surfaces.calls.embedding_call import Embedded, EmbeddingCall
+from webapp.surfaces.calls.embeddings import DIMENSIONS, MAX_TEXTS
 
 
 class EmbeddingsBody(Shape):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from django.http import HttpResponse
 
-from webapp.gateway.answer import json_response
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.errors import ApiError
 
 _TYPES = {
     401: "authentication_error",

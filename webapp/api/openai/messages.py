@@ -16,11 +16,11 @@ from webapp.api.openai.shapes import (
     ToolMessage,
     UserMessage,
 )
-from webapp.calls.messages import Said, messages_of
-from webapp.calls.pictures import CallPictures
-from webapp.context.assemble import SourceMessage
-from webapp.context.tools import result
-from webapp.gateway.errors import ApiError
+from webapp.ground.context.assemble import SourceMessage
+from webapp.ground.context.tools import result
+from webapp.ground.gateway.errors import ApiError
+from webapp.surfaces.calls.messages import Said, messages_of
+from webapp.surfaces.calls.pictures import CallPictures
 
 
 def chat_messages(

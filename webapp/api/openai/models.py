@@ -7,10 +7,10 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 
 from webapp.api.families.described import described
-from webapp.gateway.answer import json_response
-from webapp.gateway.errors import ApiError
-from webapp.registry.models import RegisteredModel
-from webapp.registry.offered import EMBEDDING_MODEL, enabled
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.errors import ApiError
+from webapp.models.registry.models import RegisteredModel
+from webapp.models.registry.offered import EMBEDDING_MODEL, enabled
 
 
 class Model(msgspec.Struct):

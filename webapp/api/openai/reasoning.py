@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import get_args
 
 from inference.protocol.thinking import BUDGETS, Effort
-from webapp.calls.settings import thinks
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
 from webapp.requests import services
+from webapp.surfaces.calls.settings import thinks
 
 _USUAL: Effort = "medium"
 """OpenAI's own, where a client names none."""

@@ -14,7 +14,7 @@ from webapp.api.openai.errors import response
 from webapp.api.openai.responses.input_items import list_input_items
 from webapp.api.openai.responses.input_tokens import count_input_tokens
 from webapp.api.openai.responses.views import cancel_response, create_response, delete_response, show_response
-from webapp.limits.headers import openai_headers
+from webapp.usage.limits.headers import openai_headers
 
 OPENAI = Family("openai", "x-request-id", lambda refusal, _request_id: response(refusal), openai_headers)
 

@@ -9,14 +9,14 @@ import msgspec
 from django.http import HttpRequest, StreamingHttpResponse
 
 from webapp.api.traces.traces import checked_tags
-from webapp.gateway.errors import ApiError, not_found, user_id
-from webapp.gateway.names import checked_name, save_named
-from webapp.gateway.operation import answers
-from webapp.gateway.structs import Body, Query, Result
+from webapp.ground.gateway.errors import ApiError, not_found, user_id
+from webapp.ground.gateway.names import checked_name, save_named
+from webapp.ground.gateway.operation import answers
+from webapp.ground.gateway.structs import Body, Query, Result
+from webapp.lifecycle.stream.frames import read
 from webapp.requests.models import Request
 from webapp.requests.progress import note_started
 from webapp.requests.summary import about
-from webapp.stream.frames import read
 from webapp.traces import models, store
 from webapp.traces.export.redact import redact, redact_summary
 from webapp.traces.file.archive import TraceFileError

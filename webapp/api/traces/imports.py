@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from inference.protocol.events import RequestAccepted
 from webapp.api import turns
-from webapp.api.places import PlacedRequest, places
+from webapp.api.requests.places import PlacedRequest, places
 from webapp.api.traces.traces import checked_note, checked_tags
-from webapp.gateway.answer import Answer
-from webapp.gateway.body import Upload
-from webapp.gateway.errors import ApiError, user_id
-from webapp.gateway.operation import answers
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.answer import Answer
+from webapp.ground.gateway.body import Upload
+from webapp.ground.gateway.errors import ApiError, user_id
+from webapp.ground.gateway.operation import answers
+from webapp.ground.gateway.structs import Result
 from webapp.lifecycle.admission import lock_user
 from webapp.lifecycle.settle import record
 from webapp.requests.models import Request

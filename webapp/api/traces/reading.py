@@ -6,9 +6,9 @@ import msgspec
 from django.http import HttpRequest, HttpResponse
 
 from inference.protocol.codec import encode_frame
-from webapp.api.requests import find_of_other
-from webapp.audit.log import record
-from webapp.gateway.operation import answers
+from webapp.api.requests.requests import find_of_other
+from webapp.ground.audit.log import record
+from webapp.ground.gateway.operation import answers
 from webapp.traces import store
 from webapp.usage.models import UsageRecord
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.http import HttpRequest
 from django.utils import timezone
 
-from webapp.gateway.errors import ApiError, user_id
-from webapp.gateway.structs import Body, Query, Result
+from webapp.ground.gateway.errors import ApiError, user_id
+from webapp.ground.gateway.structs import Body, Query, Result
 from webapp.traces.library import listing as library
 from webapp.traces.library.retention import MAX_DAYS, due
 from webapp.traces.library.site_retention import load_rules

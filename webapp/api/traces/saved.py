@@ -6,9 +6,9 @@ import json
 
 from django.http import HttpRequest, HttpResponse
 
-from webapp.api.requests import find
-from webapp.gateway.errors import not_found
-from webapp.gateway.operation import answers
+from webapp.api.requests.requests import find
+from webapp.ground.gateway.errors import not_found
+from webapp.ground.gateway.operation import answers
 from webapp.traces.file.archive import packed, unpacked
 from webapp.traces.models import Trace
 

@@ -12,17 +12,17 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from webapp.api.requests import find
-from webapp.gateway.errors import ApiError, not_found, user_id
-from webapp.gateway.operation import answers
-from webapp.gateway.structs import Body, Result
-from webapp.limits.rules import check_flag, effective_of
+from webapp.api.requests.requests import find
+from webapp.ground.gateway.errors import ApiError, not_found, user_id
+from webapp.ground.gateway.operation import answers
+from webapp.ground.gateway.structs import Body, Result
 from webapp.traces import models, store
 from webapp.traces.export.redact import redact, redact_summary
 from webapp.traces.file.archive import TraceFileError
 from webapp.traces.file.htmlfile import PageNotBuilt, policy, read_page, to_html
 from webapp.traces.library import sharing
 from webapp.traces.models import Trace
+from webapp.usage.limits.rules import check_flag, effective_of
 
 _PRIVATE = {
     # No cache keeps the page, no search engine lists it, and no later site learns the address.

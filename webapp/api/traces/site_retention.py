@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from webapp.api.operators import checked_operator
 from webapp.api.traces.retention import checked_days
-from webapp.gateway.errors import ApiError
-from webapp.gateway.structs import Body, Result
+from webapp.ground.gateway.errors import ApiError
+from webapp.ground.gateway.structs import Body, Result
 from webapp.traces.library.site_retention import Outdated, SiteRules, count_due, load_rules, save_rules
 from webapp.traces.models import Trace
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from webapp.gateway.errors import user_id
-from webapp.gateway.structs import Result
+from webapp.ground.gateway.errors import user_id
+from webapp.ground.gateway.structs import Result
 from webapp.traces.library.quota import storage_of
 
 

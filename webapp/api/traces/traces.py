@@ -11,12 +11,12 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from webapp.api.places import PlacedRequest, places
-from webapp.api.requests import find
+from webapp.api.requests.places import PlacedRequest, places
+from webapp.api.requests.requests import find
 from webapp.environment import OtlpEndpoint
-from webapp.gateway.errors import ApiError, not_found, user_id
-from webapp.gateway.operation import answers
-from webapp.gateway.structs import Body, Query, Result
+from webapp.ground.gateway.errors import ApiError, not_found, user_id
+from webapp.ground.gateway.operation import answers
+from webapp.ground.gateway.structs import Body, Query, Result
 from webapp.requests.models import Request
 from webapp.requests.progress import note_started
 from webapp.requests.summary import about, summary_fields

@@ -22,7 +22,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from inference.protocol.events import Frame
 from webapp.environment import OtlpEndpoint
-from webapp.gateway.certificates import authorities
+from webapp.ground.gateway.certificates import authorities
 from webapp.traces.export.otel import to_otlp
 
 logger = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ app = make_app(
     Celery, "otlp", settings.ENVIRONMENT.redis_url, QUEUE, fails_fast=True, is_of_site=True, is_current=False
 )
 set_up_log(settings.ENVIRONMENT.log_format)
-app.autodiscover_tasks(["webapp.traces", "webapp.metrics"])
+app.autodiscover_tasks(["webapp.traces", "webapp.usage.metrics"])
 
 
 @task_prerun.connect

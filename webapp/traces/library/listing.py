@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
-from webapp.gateway.structs import Body, Result
+from webapp.ground.gateway.structs import Body, Result
 from webapp.requests.models import Request
 from webapp.requests.summary import Status, status
 from webapp.traces.library.filters import NOT_CHECKED, conditions_of

@@ -1,6 +1,6 @@
 /** Requests that the page really sends to this server's gateway, and the replies. The server starts none of them. */
 
-/** The doors in the order in which the server checks them (webapp/api/chat/messages.py), each with its refusals. */
+/** The doors in the order in which the server checks them (webapp/api/surfaces/chat/messages.py), each with its refusals. */
 export const DOORS = [
   { id: "session", name: "Signed in", asks: "Whose session is it?" },
   { id: "secret", name: "From this page", asks: "Does it carry the page’s secret?" },

@@ -7,7 +7,7 @@ import { toolCosts } from "./tool-costs";
 
 const UNITS = { uncached_input: 100, cache_read: 10, output: 300 };
 
-/** As webapp/context/tools.py writes it. */
+/** As webapp/ground/context/tools.py writes it. */
 const defined = (name: string, description = "") =>
   `{"name": "${name}", ${description && `"description": ${JSON.stringify(description)}, `}"parameters": {"type": "object"}}`;
 const framed = (lines: string[]) =>

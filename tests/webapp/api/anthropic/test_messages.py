@@ -11,7 +11,7 @@ from inference.protocol.tool_calls import MAX_TOOLS
 from webapp.api.anthropic.call import prompt_of
 from webapp.api.anthropic.messages import ReadPrompt
 from webapp.api.anthropic.shapes import CountBody
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
 
 KEEP = {"type": "ephemeral"}
 SCHEMA = {"type": "object", "properties": {}}

@@ -10,7 +10,7 @@ from inference.protocol.events import AnyEvent
 from tests.webapp.api.anthropic.logs import begun, ended, failed, released
 from webapp.api.anthropic.message_views import frames
 from webapp.api.anthropic.projection import MessageProjection
-from webapp.calls.relay import Arrived, Lost
+from webapp.surfaces.calls.relay import Arrived, Lost
 
 Item = Sequence[AnyEvent] | None | Lost
 

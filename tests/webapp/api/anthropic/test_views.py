@@ -14,8 +14,8 @@ from hypothesis.extra.django import TestCase
 
 from tests.webapp.registered import CONFIGURED
 from webapp.api.anthropic.models import OfferedModel, anthropic_model, anthropic_models
-from webapp.gateway.body import MAX_BODY_BYTES
-from webapp.keys.keys import create
+from webapp.ground.gateway.body import MAX_BODY_BYTES
+from webapp.identity.keys.keys import create
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.webapp.registered import CONFIGURED
-from webapp.keys.keys import create
-from webapp.registry.offered import EMBEDDING_MODEL
+from webapp.identity.keys.keys import create
+from webapp.models.registry.offered import EMBEDDING_MODEL
 
 SAID: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}]
 BODIES: dict[str, dict[str, Any]] = {

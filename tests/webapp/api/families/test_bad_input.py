@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from tests.webapp.api.families.calls import BODIES, COUNTS, SAID, call, key_of
-from webapp.keys.keys import create
+from webapp.identity.keys.keys import create
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)

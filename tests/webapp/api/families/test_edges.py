@@ -15,17 +15,17 @@ from tests.webapp.api.families.calls import BEGINNING, BODIES, COUNTS, SAID, cal
 from tests.webapp.registered import CONFIGURED, beat, registered
 from webapp.api.families.waiting import refusal_of_failure
 from webapp.api.openai.responses import history
-from webapp.calls import counting, embeddings
-from webapp.calls.counting import Counting
-from webapp.calls.stored import store
-from webapp.gateway.errors import ApiError
-from webapp.keys.keys import KeyInvalid
+from webapp.ground.gateway.errors import ApiError
+from webapp.identity.keys.keys import KeyInvalid
 from webapp.lifecycle.tasks import prepare
-from webapp.limits.rules import change
-from webapp.registry import offered
-from webapp.registry.models import RegisteredModel
-from webapp.registry.offered import EMBEDDING_MODEL
+from webapp.models.registry import offered
+from webapp.models.registry.models import RegisteredModel
+from webapp.models.registry.offered import EMBEDDING_MODEL
 from webapp.requests.models import Request
+from webapp.surfaces.calls import counting, embeddings
+from webapp.surfaces.calls.counting import Counting
+from webapp.surfaces.calls.stored import store
+from webapp.usage.limits.rules import change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STRICT = (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.webapp.api.families.calls import BEGINNING, BODIES, call, key_of
-from webapp.registry.offered import EMBEDDING_MODEL
+from webapp.models.registry.offered import EMBEDDING_MODEL
 from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted, SentCall, first
 from tests.webapp.api.families.calls import call, key_of
-from tests.webapp.attachments.pictures import claiming, picture
+from tests.webapp.content.attachments.pictures import claiming, picture
 from tests.webapp.registered import CONFIGURED, registered
 from webapp.api.anthropic import call as anthropic
 from webapp.api.anthropic.shapes import MessageBody
@@ -22,12 +22,12 @@ from webapp.api.openai import chat
 from webapp.api.openai.responses import parse
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.api.openai.shapes import ChatBody
-from webapp.attachments.models import Attachment
-from webapp.attachments.store import picture_bytes
-from webapp.calls.call import Call, begin
+from webapp.content.attachments.models import Attachment
+from webapp.content.attachments.store import picture_bytes
 from webapp.lifecycle.start import Arrival
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.surfaces.calls.call import Call, begin
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SEEING = "seeing"

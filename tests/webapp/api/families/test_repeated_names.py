@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.api.families.calls import BODIES
-from webapp.gateway.json_faults import has_repeated_name, repeated_name
-from webapp.keys.keys import create
+from webapp.ground.gateway.json_faults import has_repeated_name, repeated_name
+from webapp.identity.keys.keys import create
 from webapp.requests.models import Request
 
 

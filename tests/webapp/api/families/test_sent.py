@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.webapp.api.families.calls import BODIES
-from webapp.keys.keys import create
+from webapp.identity.keys.keys import create
 from webapp.lifecycle import start
 from webapp.requests.models import Request
 from webapp.traces.store import load_frames

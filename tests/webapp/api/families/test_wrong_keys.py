@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.api.families.calls import BODIES, Answer, check_form, key_of
-from webapp.keys.keys import find, revoke
-from webapp.keys.models import ApiKey
+from webapp.identity.keys.keys import find, revoke
+from webapp.identity.keys.models import ApiKey
 from webapp.requests.models import Request
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_client")]

@@ -10,10 +10,10 @@ from hypothesis import given
 from inference.protocol.tool_calls import written
 from tests.webapp.api.openai.golden_logs import answers, whole
 from webapp.api.openai.responses.items import Item, answer_items, items_of, said_of
-from webapp.calls.messages import messages_of
-from webapp.calls.pictures import CallPictures
-from webapp.context.tools import result
-from webapp.gateway.errors import ApiError
+from webapp.ground.context.tools import result
+from webapp.ground.gateway.errors import ApiError
+from webapp.surfaces.calls.messages import messages_of
+from webapp.surfaces.calls.pictures import CallPictures
 
 NONE = CallPictures("m")
 PREFIX = "call_1"

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from inference.protocol.request import Usage
 from tests.webapp.inputs import asked
 from tests.webapp.traces.library.test_filters import saved, signed_in
-from webapp.billing.bill import post_bill
-from webapp.billing.models import LedgerEntry
-from webapp.chat.models import Conversation, Message
+from webapp.models.billing.bill import post_bill
+from webapp.models.billing.models import LedgerEntry
 from webapp.requests.input import NoInput
 from webapp.requests.models import Request
+from webapp.surfaces.chat.models import Conversation, Message
 from webapp.traces.library import retention
 from webapp.traces.models import Entry, RetentionRule, Trace
 

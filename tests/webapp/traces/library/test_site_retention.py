@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.webapp.at_once import called_during, on_postgres
 from tests.webapp.traces.library.test_filters import saved, signed_in
-from webapp.audit.listing import listing
+from webapp.ground.audit.listing import listing
 from webapp.traces.library import retention
 from webapp.traces.library.site_retention import SiteRules, count_due, save_rules
 from webapp.traces.models import RetentionRule, SiteRetentionRule, Trace

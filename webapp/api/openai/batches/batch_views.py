@@ -19,15 +19,15 @@ from webapp.api.openai.batches.pages import Page, check_limit, not_listed
 from webapp.api.openai.body import read
 from webapp.api.openai.responses.parse import check_metadata
 from webapp.api.openai.shapes import Shape
-from webapp.batches import batches
-from webapp.batches.batches import Counts, check_feature, counts_of
-from webapp.batches.models import Batch, StoredFile
-from webapp.gateway.answer import json_response
-from webapp.gateway.body import read_query
-from webapp.gateway.errors import ApiError, user_id
-from webapp.gateway.idempotency import REPLAYED, read_key
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.body import read_query
+from webapp.ground.gateway.errors import ApiError, user_id
+from webapp.ground.gateway.idempotency import REPLAYED, read_key
 from webapp.identifiers import new_id
-from webapp.keys.middleware import key_of
+from webapp.identity.keys.middleware import key_of
+from webapp.surfaces.batches import batches
+from webapp.surfaces.batches.batches import Counts, check_feature, counts_of
+from webapp.surfaces.batches.models import Batch, StoredFile
 
 _WINDOW = "24h"
 _CANCELLABLE = (Batch.Status.VALIDATING, Batch.Status.IN_PROGRESS, Batch.Status.CANCELLING)

@@ -13,11 +13,11 @@ from webapp.api.openai.responses import parse, views
 from webapp.api.openai.responses.head import projection_of
 from webapp.api.openai.responses.shapes import ResponseBody
 from webapp.api.openai.shapes import ChatBody
-from webapp.batches.form import Embedding, Work
-from webapp.gateway.errors import ApiError
-from webapp.keys.keys import check_scope
-from webapp.keys.models import ApiKey
+from webapp.ground.gateway.errors import ApiError
+from webapp.identity.keys.keys import check_scope
+from webapp.identity.keys.models import ApiKey
 from webapp.requests.models import Request
+from webapp.surfaces.batches.form import Embedding, Work
 
 Events = Sequence[Sequence[AnyEvent]]
 

@@ -12,16 +12,16 @@ from django.http.response import HttpResponseBase
 from webapp.api.families.described import described
 from webapp.api.openai.batches.form import Result
 from webapp.api.openai.batches.pages import Page, check_limit, not_listed
-from webapp.batches import files
-from webapp.batches.batches import check_feature
-from webapp.batches.bounds import MAX_BATCH_BYTES
-from webapp.batches.models import StoredFile
-from webapp.batches.paging import rows_after
-from webapp.gateway.answer import json_response
-from webapp.gateway.body import read_file, read_form, read_query
-from webapp.gateway.errors import ApiError, user_id
-from webapp.gateway.idempotency import REPLAYED, read_key
-from webapp.keys.middleware import key_of
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.body import read_file, read_form, read_query
+from webapp.ground.gateway.errors import ApiError, user_id
+from webapp.ground.gateway.idempotency import REPLAYED, read_key
+from webapp.identity.keys.middleware import key_of
+from webapp.surfaces.batches import files
+from webapp.surfaces.batches.batches import check_feature
+from webapp.surfaces.batches.bounds import MAX_BATCH_BYTES
+from webapp.surfaces.batches.models import StoredFile
+from webapp.surfaces.batches.paging import rows_after
 
 _MAX_NAME_CHARS = 255
 _MOST_LISTED = 10_000

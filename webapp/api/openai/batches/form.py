@@ -11,11 +11,11 @@ from inference.protocol.events import AnyEvent
 from webapp.api.openai.batches.endpoints import ENDPOINTS
 from webapp.api.openai.errors import error_of
 from webapp.api.view import refusal_of
-from webapp.batches.form import Embedding, Work
-from webapp.batches.models import Batch, Line
-from webapp.gateway.errors import ApiError
-from webapp.keys.models import ApiKey
+from webapp.ground.gateway.errors import ApiError
+from webapp.identity.keys.models import ApiKey
 from webapp.requests.models import Request
+from webapp.surfaces.batches.form import Embedding, Work
+from webapp.surfaces.batches.models import Batch, Line
 
 _UNRUN = {
     Line.Status.CANCELED: ("batch_cancelled", "The batch was cancelled before this line began."),

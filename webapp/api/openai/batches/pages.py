@@ -6,7 +6,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.errors import ApiError
 
 Shown = TypeVar("Shown")
 

@@ -7,12 +7,12 @@ import msgspec
 from webapp.api.openai.responses.ids import REASONING, call_prefix, place_of, request_id
 from webapp.api.openai.responses.items import Find, Item, answer_items, items_of
 from webapp.api.openai.responses.shapes import ResponseBody
-from webapp.calls.models import StoredResponse
-from webapp.calls.pictures import CallPictures
-from webapp.calls.stored import find_stored
-from webapp.gateway.body import MAX_BODY_BYTES
-from webapp.gateway.errors import ApiError
-from webapp.keys.models import ApiKey
+from webapp.ground.gateway.body import MAX_BODY_BYTES
+from webapp.ground.gateway.errors import ApiError
+from webapp.identity.keys.models import ApiKey
+from webapp.surfaces.calls.models import StoredResponse
+from webapp.surfaces.calls.pictures import CallPictures
+from webapp.surfaces.calls.stored import find_stored
 
 _MOST_BEFORE = 200
 """Responses in one conversation, and those to whose items it refers: more than a window holds."""

@@ -12,9 +12,9 @@ from django.http.response import HttpResponseBase
 from webapp.api.families.described import described
 from webapp.api.openai.responses.history import body_of
 from webapp.api.openai.responses.views import find
-from webapp.gateway.answer import json_response
-from webapp.gateway.body import read_query
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.body import read_query
+from webapp.ground.gateway.errors import ApiError
 from webapp.requests.models import Request
 
 _PREFIXES = {"function_call": "fc", "function_call_output": "fco"}

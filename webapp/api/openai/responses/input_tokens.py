@@ -12,17 +12,17 @@ from webapp.api.families.waiting import refusal_of_failure
 from webapp.api.openai.body import read
 from webapp.api.openai.responses.parse import messages_for
 from webapp.api.openai.responses.shapes import ResponseBody
-from webapp.calls.counting import count_prompt
-from webapp.calls.pictures import CallPictures, check_countable
-from webapp.gateway.answer import json_response
-from webapp.gateway.errors import user_id
-from webapp.gateway.timing import ServerTiming
-from webapp.keys.keys import check_scope
-from webapp.keys.middleware import key_of
-from webapp.keys.models import ApiKey
-from webapp.registry.offered import chosen
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.errors import user_id
+from webapp.ground.gateway.timing import ServerTiming
+from webapp.identity.keys.keys import check_scope
+from webapp.identity.keys.middleware import key_of
+from webapp.identity.keys.models import ApiKey
+from webapp.models.registry.offered import chosen
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request
+from webapp.surfaces.calls.counting import count_prompt
+from webapp.surfaces.calls.pictures import CallPictures, check_countable
 
 
 class Count(msgspec.Struct):

@@ -24,10 +24,10 @@ from webapp.api.openai.responses.shapes import (
     RefusalPart,
     ResultItem,
 )
-from webapp.calls.messages import Said
-from webapp.calls.pictures import CallPictures
-from webapp.gateway.body import in_words
-from webapp.gateway.errors import ApiError
+from webapp.ground.gateway.body import in_words
+from webapp.ground.gateway.errors import ApiError
+from webapp.surfaces.calls.messages import Said
+from webapp.surfaces.calls.pictures import CallPictures
 
 _KINDS: dict[str, type[msgspec.Struct]] = {
     "message": MessageItem,

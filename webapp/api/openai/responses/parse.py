@@ -20,13 +20,13 @@ from webapp.api.openai.responses.shapes import (
     TextFormatSchema,
 )
 from webapp.api.openai.shapes import JsonForm
-from webapp.calls.call import Call
-from webapp.calls.messages import Said, messages_of
-from webapp.calls.pictures import CallPictures
-from webapp.calls.settings import settings_of
-from webapp.gateway.errors import ApiError
-from webapp.keys.models import ApiKey
+from webapp.ground.gateway.errors import ApiError
+from webapp.identity.keys.models import ApiKey
 from webapp.requests.input import Messages
+from webapp.surfaces.calls.call import Call
+from webapp.surfaces.calls.messages import Said, messages_of
+from webapp.surfaces.calls.pictures import CallPictures
+from webapp.surfaces.calls.settings import settings_of
 
 LOGPROBS = "message.output_text.logprobs"
 _NAMES = {

@@ -42,7 +42,7 @@ from webapp.api.openai.responses.answer import (
     Usage,
 )
 from webapp.api.openai.responses.ids import REASONING, call_prefix, item_id
-from webapp.calls.answer import (
+from webapp.surfaces.calls.answer import (
     AnswerReader,
     Arguments,
     Begun,

@@ -26,22 +26,22 @@ from webapp.api.openai.responses.ids import request_id
 from webapp.api.openai.responses.parse import call_of
 from webapp.api.openai.responses.projection import ResponseProjection
 from webapp.api.openai.responses.shapes import ResponseBody
-from webapp.calls.call import Begun, begin
-from webapp.calls.models import StoredResponse
-from webapp.calls.relay import Lost, Source, attended, relay
-from webapp.calls.stored import find_stored, store
-from webapp.gateway.answer import json_response
-from webapp.gateway.body import read_query
-from webapp.gateway.errors import ApiError, user_id
-from webapp.gateway.idempotency import REPLAYED, read_key
-from webapp.gateway.timing import ServerTiming
-from webapp.keys.keys import check_scope, may
-from webapp.keys.middleware import key_of
+from webapp.ground.gateway.answer import json_response
+from webapp.ground.gateway.body import read_query
+from webapp.ground.gateway.errors import ApiError, user_id
+from webapp.ground.gateway.idempotency import REPLAYED, read_key
+from webapp.ground.gateway.timing import ServerTiming
+from webapp.identity.keys.keys import check_scope, may
+from webapp.identity.keys.middleware import key_of
 from webapp.lifecycle.stop import stop
+from webapp.lifecycle.stream.places import Place
+from webapp.lifecycle.stream.session import ending_of
 from webapp.requests import services
 from webapp.requests.models import Request
-from webapp.stream.places import Place
-from webapp.stream.session import ending_of
+from webapp.surfaces.calls.call import Begun, begin
+from webapp.surfaces.calls.models import StoredResponse
+from webapp.surfaces.calls.relay import Lost, Source, attended, relay
+from webapp.surfaces.calls.stored import find_stored, store
 from webapp.traces.store import load_frames
 
 _STOP_S = 5.0

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class AttachmentsConfig(AppConfig):
-    name = "webapp.attachments"
-    label = "attachments"

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class KeysConfig(AppConfig):
-    name = "webapp.keys"
-    label = "keys"

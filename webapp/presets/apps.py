@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class PresetsConfig(AppConfig):
-    name = "webapp.presets"
-    label = "presets"

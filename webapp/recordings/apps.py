@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class RecordingsConfig(AppConfig):
-    name = "webapp.recordings"
-    label = "recordings"

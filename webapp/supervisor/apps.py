@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class SupervisorConfig(AppConfig):
-    name = "webapp.supervisor"
-    label = "supervisor"
