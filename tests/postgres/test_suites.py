@@ -10,7 +10,10 @@ from pathlib import Path
 import psycopg
 
 ROOT = Path(__file__).parents[2]
-SUITES = [f"tests/webapp/{name}" for name in ("billing", "lifecycle", "limits", "traces/library")]
+SUITES = [
+    *(f"tests/webapp/{name}" for name in ("models/billing", "usage/limits", "traces/library")),
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/webapp/lifecycle").glob("test_*.py")),
+]
 """The suites whose queries lock, count or search most. The whole suite takes half an hour there."""
 
 
