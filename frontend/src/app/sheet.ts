@@ -1,7 +1,7 @@
 /** Every table of keys, in the order of the help sheet, with the pages on which its keys are. */
 import { NEARLY_KEYS, READING_KEYS } from "../answer/keys";
 import { BORDER_KEYS, CHAT_KEYS, COMPOSER_KEYS, EDIT_KEYS, PREVIEW_KEYS, STEP_KEYS } from "../chat/keys";
-import { ALIGNED_KEYS, SIDE_KEYS } from "../compare/keys";
+import { ALIGNED_KEYS, SIDE_KEYS } from "../runs/compare/keys";
 import {
   BATCH_KEYS,
   BLOCK_KEYS,
@@ -17,10 +17,10 @@ import {
 } from "../inspector/keys";
 import { LANE_KEYS, SEARCH_KEYS, TIMELINE_KEYS } from "../inspector/timeline/keys";
 import { SENTENCE_KEYS } from "../learn/keys";
-import { CHART_KEYS, MAP_KEYS, STOP_KEYS, WALL_KEYS } from "../desk/keys";
+import { CHART_KEYS, MAP_KEYS, STOP_KEYS, WALL_KEYS } from "../charts/keys";
 import { LIBRARY_KEYS, NAMING_KEYS, ROW_KEYS, SELECTION_KEYS, TAG_KEYS } from "../library/keys";
-import { RACE_KEYS } from "../race/keys";
-import { FLOW_KEYS } from "../reruns/keys";
+import { RACE_KEYS } from "../runs/race/keys";
+import { FLOW_KEYS } from "../runs/again/keys";
 import { MENU_KEYS, type KeyTable } from "../ui/keys";
 import { APP_KEYS, LIST_KEYS } from "./keys";
 import type { Route } from "./router";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { reportOf } from "../desk/fixtures";
-import { namedModels } from "../desk/panels/tables";
+import { reportOf } from "../charts/fixtures";
+import { namedModels } from "../charts/panels/tables";
 import { fullName } from "./model-names";
 
 const nameOf = (model: string) => (model === "large" ? "<b>Big</b>" : model);

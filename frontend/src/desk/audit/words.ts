@@ -1,6 +1,6 @@
 /** Entries of the audit log as words. Pure. */
 import type { AuditEntry } from "../../protocol/api";
-import { inZone } from "../address/zoned";
+import { inZone } from "../../charts/address/zoned";
 
 /** Entries of one day, the newest first. */
 export interface AuditDay {

@@ -1,7 +1,7 @@
 /** Prices as a person writes and reads them: amounts per million tokens. Pure. */
 import type { KindAmounts, PricePreview, PriceSpan } from "../../protocol/api";
 import { count, counted, money } from "../../trace/format";
-import { change } from "../figures/words";
+import { change } from "../../charts/figures/words";
 
 export type Kind = keyof KindAmounts;
 export const KINDS: Record<Kind, string> = {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
 import type { PersonState, Session, UserData } from "../../protocol/api";
-import { NOTHING } from "../fixtures";
+import { NOTHING } from "../../charts/fixtures";
 import PersonView from "./PersonView.svelte";
 
 const OWN = {

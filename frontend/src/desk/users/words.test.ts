@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import type { LimitsBody, LimitsInForce } from "../../protocol/api";
-import { figures, usd } from "../fixtures";
+import { figures, usd } from "../../charts/fixtures";
 import { signedInText, concernedText, costText, inForce, ruleText, stoppedText, tokensText } from "./words";
-import { amountOf, writtenOf } from "../limits/amounts";
+import { amountOf, writtenOf } from "../../account/limits/amounts";
 
 const NOTHING: LimitsBody = {
   max_open: null,

@@ -1,5 +1,5 @@
 /** Limits, flags and figures of users in words. Pure. */
-import { momentText } from "../moment";
+import { momentText } from "../../charts/moment";
 import type {
   LimitsBody,
   LimitsInForce,
@@ -9,8 +9,8 @@ import type {
   UsageFigures,
 } from "../../protocol/api";
 import { count, counted, money } from "../../trace/format";
-import { numInput } from "../figures/words";
-import { AMOUNTS, amountTexts, valueText, type AmountName } from "../limits/amounts";
+import { numInput } from "../../charts/figures/words";
+import { AMOUNTS, amountTexts, valueText, type AmountName } from "../../account/limits/amounts";
 
 export type FlagName = "may_share" | "may_probe" | "may_rerun";
 
