@@ -18,31 +18,14 @@ from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import MessagesRefused, TemplateError
 from webapp.api.doors import check_door
-from webapp.content.attachments.selection import FilesTooLong
 from webapp.ground.audit.actor import acting
-from webapp.ground.gateway import errors
 from webapp.ground.gateway.errors import ApiError, View, check_caller, user_id
 from webapp.ground.gateway.faults import database_refusal
 from webapp.ground.gateway.operation import Operation
-from webapp.identity.keys.keys import OutOfScope
-from webapp.lifecycle.admission import TooManyOpen
-from webapp.lifecycle.fork import CannotFork
-from webapp.lifecycle.start import QueueUnavailable
-from webapp.models.registry.offered import NotOffered, UnknownModel
-from webapp.requests.delivery import KeyReused, NotBegun
-from webapp.requests.failure import CannotPrepare
-from webapp.surfaces.chat.attaching import CannotAttach
-from webapp.surfaces.chat.compacting import CannotCompact
-from webapp.surfaces.chat.sending import AnswerOpen
-from webapp.surfaces.runs.saved_prompt import CannotRerun
-from webapp.traces.file.archive import TraceFileError
-from webapp.traces.recordings.turns import TooManyRecordings
-from webapp.usage.limits.refusal import Refused
+from webapp.ground.gateway.refusal import QUEUE_UNREACHABLE, Refusal
 
 logger = logging.getLogger(__name__)
 
-_PREPARING = {"messages_refused": 409, "prompt_too_long": 409, "model_unavailable": 503}
-"""Statuses for prompts that cannot be made, by the failure's code."""
 _BUSY_S = 2
 """A check of a form takes half a second at most."""
 
@@ -98,48 +81,22 @@ def _refused(error: Exception, operations: dict[str, Operation]) -> HttpResponse
 
 
 def refusal_of(error: Exception) -> ApiError | None:
-    """The refusal that this exception means. None: the exception is a fault of the server."""
+    """The error answer that this exception means. None: the exception is a fault of the server."""
     match error:
         case ApiError():
             return error
-        case QueueUnavailable() | NotBegun() | RedisError() | OperationalError():
-            return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.")
+        case Refusal():
+            return ApiError.of(error)
         case DatabaseFault():
             return database_refusal(error)
-        case TooManyOpen():
-            return errors.too_many_open(str(error), error.retry_after_s)
-        case Refused():
-            status = 429 if error.code in ("rate_limited", "day_used_up", "budget_used_up", "overloaded") else 403
-            return ApiError(status, error.code, str(error), retry_after_s=error.retry_after_s)
-        case AnswerOpen():
-            message = "The answer before this message is not complete. Wait for its end or stop it, then send."
-            return ApiError(409, "answer_open", message)
-        case CannotAttach():
-            return ApiError(409, "cannot_attach", str(error), "attachments")
-        case FilesTooLong():
-            return ApiError(409, "files_too_long", str(error), "pins")
-        case OutOfScope():
-            return ApiError(403, "out_of_scope", str(error), "model")
-        case NotOffered():
-            return ApiError(409, "model_unavailable", str(error), "model")
-        case UnknownModel():
-            return ApiError(404, "unknown_model", str(error), "model")
-        case KeyReused():
-            message = "This Idempotency-Key belongs to another call. Use a new key for each call."
-            return ApiError(422, "key_reused", message)
-        case TooManyRecordings():
-            return ApiError(409, "too_many", str(error))
-        case CannotFork():
-            return ApiError(400 if error.field else 409, error.code, str(error), error.field)
-        case CannotCompact():
-            return ApiError(409, error.code, str(error))
-        case CannotPrepare():
-            failure = error.failure
-            return ApiError(_PREPARING.get(failure.code, 500), failure.code, failure.message)
-        case CannotRerun():
-            return ApiError(409, error.code, str(error))
-        case TraceFileError():
-            return ApiError(409, "trace_unreadable", f"The saved trace cannot be read: {error}")
+    return _of_library(error)
+
+
+def _of_library(error: Exception) -> ApiError | None:
+    """The same for exceptions of libraries and of the inference side, which know no status."""
+    match error:
+        case RedisError() | OperationalError():
+            return ApiError(503, "queue_unavailable", QUEUE_UNREACHABLE)
         case ChecksBusy():
             message = "Too many forms of answers are being checked. Try again in a few seconds."
             return ApiError(429, "busy", message, retry_after_s=_BUSY_S)

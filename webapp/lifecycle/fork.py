@@ -24,14 +24,16 @@ from inference.protocol.thinking import Thinking, ThinkingReader
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
 from inference.tokenization.tokenizer import Tokenizer
+from webapp.ground.gateway.refusal import Refusal
 from webapp.requests.rounds import kept_rounds, rounds_before
 
 
-class CannotFork(Exception):
+class CannotFork(Refusal):
     """The reason why a fork is refused. `code`: for programs. `field`: the invalid field; None: the whole request."""
 
     def __init__(self, code: str, message: str, field: str | None = None) -> None:
         super().__init__(message)
+        self.status = 400 if field else 409
         self.code = code
         self.field = field
 

@@ -14,6 +14,7 @@ from inference.eventlog.event_log import Fenced
 from inference.logs.request import name_request
 from inference.protocol.events import AnyEvent, ClientTiming, GatewayChecked, Limit, RequestAccepted, SentCall, Surface
 from inference.protocol.request import SamplingParams
+from webapp.ground.gateway.refusal import QUEUE_UNREACHABLE, Refusal
 from webapp.identity.keys.models import ApiKey
 from webapp.lifecycle import dispatch
 from webapp.requests import services
@@ -25,8 +26,10 @@ MAX_KEPT_BYTES = 1 << 18
 """Of a body that a trace keeps."""
 
 
-class QueueUnavailable(Exception):
+class QueueUnavailable(Refusal):
     """The queue cannot be reached, so nothing was started."""
+
+    status, code, words = 503, "queue_unavailable", QUEUE_UNREACHABLE
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from webapp.ground.gateway.idempotency import Key as Key
+from webapp.ground.gateway.refusal import QUEUE_UNREACHABLE, Refusal
 from webapp.requests.models import Delivery, Request
 
 Made = TypeVar("Made")
@@ -26,12 +27,17 @@ _BEGIN_S = 2.0
 _POLL_S = 0.02
 
 
-class KeyReused(Exception):
+class KeyReused(Refusal):
     """The key stands for another call."""
 
+    status, code = 422, "key_reused"
+    words = "This Idempotency-Key belongs to another call. Use a new key for each call."
 
-class NotBegun(Exception):
+
+class NotBegun(Refusal):
     """The first call under the key is not complete, or was taken back."""
+
+    status, code, words = 503, "queue_unavailable", QUEUE_UNREACHABLE
 
 
 class _Claimed(Exception):

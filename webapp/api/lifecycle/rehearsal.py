@@ -5,7 +5,7 @@ from __future__ import annotations
 from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
 from webapp.ground.gateway.body import checked_text
-from webapp.ground.gateway.errors import ApiError, too_many_open
+from webapp.ground.gateway.errors import ApiError
 from webapp.ground.gateway.structs import Body, Result
 from webapp.ground.gateway.timing import ServerTiming
 from webapp.lifecycle.admission import TooManyOpen, concurrency_limits
@@ -41,4 +41,4 @@ def rehearsed(body: Rehearsal, timing: ServerTiming) -> Limits:
     try:
         return Limits(limits=concurrency_limits(MAX_IN_FLIGHT - body.num_open, body.n))
     except TooManyOpen as error:
-        raise too_many_open(str(error), error.retry_after_s) from None
+        raise ApiError.of(error) from None

@@ -16,6 +16,7 @@ from webapp.content.attachments.embedding import MODEL, as_vectors, embedded_mes
 from webapp.content.attachments.models import Attachment, Passage
 from webapp.ground.context.assemble import SourceMessage
 from webapp.ground.context.documents import framed
+from webapp.ground.gateway.refusal import Refusal
 
 SHARE = 4
 """All files together get one part in so many of the window."""
@@ -28,8 +29,10 @@ _LEAST_CHARS = 12
 _NUM_LEFT = 50
 
 
-class FilesTooLong(Exception):
+class FilesTooLong(Refusal):
     """The pinned passages do not fit; the exception's text has the figures."""
+
+    code, field = "files_too_long", "pins"
 
 
 @dataclass(frozen=True)

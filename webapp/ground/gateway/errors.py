@@ -12,6 +12,7 @@ from django.views import defaults
 
 from webapp.ground.gateway.answer import json_response
 from webapp.ground.gateway.families import is_of_family
+from webapp.ground.gateway.refusal import Refusal
 from webapp.ground.gateway.structs import Result
 
 
@@ -53,6 +54,11 @@ class ApiError(Exception):
         self.problems: tuple[FieldProblem, ...] = (FieldProblem(message=message, field=field or None),)
         """This problem and the others that all_of collects."""
 
+    @classmethod
+    def of(cls, refusal: Refusal) -> ApiError:
+        """The error answer of a refusal."""
+        return cls(refusal.status, refusal.api_code, refusal.words, refusal.field, refusal.retry_after_s)
+
     def response(self) -> HttpResponse:
         problems = self.problems if len(self.problems) > 1 else ()
         first = self.problems[0]
@@ -73,11 +79,6 @@ def all_of(errors: Sequence[ApiError]) -> ApiError:
 def not_found(what: str) -> ApiError:
     """The 404 answer, also for objects that belong to another user."""
     return ApiError(404, "not_found", f"There is no such {what}.")
-
-
-def too_many_open(why: str, retry_after_s: int) -> ApiError:
-    """The 429 answer: the user has reached the limit of open requests. 0: waiting does not help."""
-    return ApiError(429, "too_many_requests", why, retry_after_s=retry_after_s)
 
 
 View = Callable[..., HttpResponseBase]

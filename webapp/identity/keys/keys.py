@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from webapp.ground.audit.log import record
+from webapp.ground.gateway.refusal import Refusal
 from webapp.identity.keys import secrets
 from webapp.identity.keys.models import FEATURES, MAX_NAME_CHARS, ApiKey, Feature
 from webapp.models.registry.models import RegisteredModel
@@ -53,8 +54,10 @@ class TooManyKeys(Exception):
         super().__init__(f"The account has {MAX_LIVE} keys that work, the limit. Revoke one first.")
 
 
-class OutOfScope(Exception):
+class OutOfScope(Refusal):
     """The key is limited to other models or features."""
+
+    status, code, field = 403, "out_of_scope", "model"
 
     def __init__(self, model: str) -> None:
         super().__init__(f"This key is limited to other models or features than {model[:100]!r}. Use another key.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webapp.ground.gateway.refusal import Refusal
 from webapp.models.billing.naming import model_names
 from webapp.models.registry.models import RegisteredModel
 
@@ -10,16 +11,20 @@ EMBEDDING_MODEL = "all-minilm-l6-v2"
 """The bundled model that embeds texts. It is always offered, and no row of the registry."""
 
 
-class NotOffered(Exception):
+class NotOffered(Refusal):
     """The model takes no new request."""
+
+    code, field = "model_unavailable", "model"
 
     def __init__(self, model: str) -> None:
         name = model_names().get(model, model)
         super().__init__(f"{name} is no longer offered. Choose another model.")
 
 
-class UnknownModel(Exception):
+class UnknownModel(Refusal):
     """No model with this id is offered for a new conversation."""
+
+    status, code, field = 404, "unknown_model", "model"
 
     def __init__(self, model: str) -> None:
         known = ", ".join(repr(each.pk) for each in enabled())

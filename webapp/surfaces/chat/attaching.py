@@ -10,6 +10,7 @@ from webapp.content.attachments.models import Attachment, Carried
 from webapp.content.attachments.pictures import MAX_IN_PROMPT, MAX_PROMPT_BYTES, TOO_MANY
 from webapp.content.attachments.selection import NO_PINS, Pins, Selection, select
 from webapp.ground.context.assemble import SourceMessage
+from webapp.ground.gateway.refusal import Refusal
 from webapp.models.registry.offered import has_vision, no_vision
 from webapp.requests import services
 from webapp.requests.input import Messages
@@ -19,8 +20,10 @@ MAX_FILES = 8
 """Files that one message may carry."""
 
 
-class CannotAttach(Exception):
+class CannotAttach(Refusal):
     """A file cannot go with this message; the exception's text says why."""
+
+    code, field = "cannot_attach", "attachments"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from inference.protocol.events import Dropped
 from inference.protocol.request import SamplingParams
 from webapp.ground.context.assemble import Assembler, SourceMessage
 from webapp.ground.gateway.idempotency import Key
+from webapp.ground.gateway.refusal import Refusal
 from webapp.identity.keys.keys import check_scope
 from webapp.lifecycle import begin as lifecycle
 from webapp.lifecycle.packing import num_prompt_tokens, served
@@ -45,7 +46,7 @@ _END = "Write the summary now."
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
-class CannotCompact(Exception):
+class CannotCompact(Refusal):
     """No summary can be made; `code` is for programs."""
 
     def __init__(self, code: str, message: str) -> None:

@@ -16,6 +16,7 @@ from webapp.ground.context import memory
 from webapp.ground.context.assemble import SourceMessage
 from webapp.ground.context.tools import definitions_part, result
 from webapp.ground.gateway.idempotency import Key
+from webapp.ground.gateway.refusal import Refusal
 from webapp.identity.keys.keys import check_scope
 from webapp.lifecycle import begin as lifecycle
 from webapp.lifecycle.start import Arrival
@@ -35,8 +36,11 @@ _TITLE_CHARS = 60
 _REQUEST_TITLE_CHARS = 200
 
 
-class AnswerOpen(Exception):
+class AnswerOpen(Refusal):
     """An answer that the prompt would contain is still being made."""
+
+    code = "answer_open"
+    words = "The answer before this message is not complete. Wait for its end or stop it, then send."
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from inference.tokenization.chat_template import ChatMessage, plain_prompt
 from inference.tokenization.template_process import TemplateError
 from inference.tokenization.tokenizer import Tokenizer
 from webapp.ground.context.assemble import SourceMessage
+from webapp.ground.gateway.refusal import Refusal
 from webapp.ground.gateway.structs import Result
 from webapp.lifecycle.tool_flags import again
 from webapp.requests.input import SavedInput
@@ -35,7 +36,7 @@ WHOLE = "trace"
 """Source of a message that holds the whole prompt."""
 
 
-class CannotRerun(Exception):
+class CannotRerun(Refusal):
     """`code` is for programs: no_prompt, too_long, other_tokenizer, no_seed."""
 
     def __init__(self, code: str, message: str) -> None:

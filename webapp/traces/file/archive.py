@@ -18,6 +18,7 @@ from inference.protocol.codec import decode_events, encode_events
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked, TokenSampled, first
 from inference.protocol.generations import last_number, of_generation
 from inference.protocol.request import PROTOCOL_VERSION
+from webapp.ground.gateway.refusal import Refusal
 from webapp.traces.file.column_reader import from_columns, generated
 from webapp.traces.file.column_writer import to_columns
 from webapp.traces.file.columns import MAX_EVENTS, TokenColumns
@@ -47,8 +48,14 @@ _WRONG = (
 """Exceptions that reading untrusted events may raise."""
 
 
-class TraceFileError(Exception):
+class TraceFileError(Refusal):
     """The file is not a readable trace; the message gives the reason."""
+
+    code = "trace_unreadable"
+
+    @property
+    def words(self) -> str:
+        return f"The saved trace cannot be read: {self}"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from inference.protocol.events import ContextAssembled, ContextCompared
+from webapp.ground.gateway.refusal import Refusal
 from webapp.requests.models import Request
 from webapp.traces.recordings.difference import difference_of
 from webapp.traces.recordings.models import MAX_NAME_CHARS, Recording, Turn
@@ -19,8 +20,10 @@ NAME_IN_WORDS = (
 )
 
 
-class TooManyRecordings(Exception):
+class TooManyRecordings(Refusal):
     """The user has reached the limit of recordings."""
+
+    code = "too_many"
 
     def __init__(self) -> None:
         super().__init__(f"You have {MAX_RECORDINGS} recordings, the limit. Delete one first.")

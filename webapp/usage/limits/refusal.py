@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, Self
 
 from inference.protocol.events import Limit
+from webapp.ground.gateway.refusal import Refusal
 from webapp.usage.limits.rates import Level
 
 Work = Literal["answers", "embeddings"]
@@ -14,11 +15,16 @@ _PASSING_S = 60
 """Rates are of a minute."""
 
 
-class Refused(Exception):
+_PASSING = ("rate_limited", "day_used_up", "budget_used_up", "overloaded")
+"""Codes of limits that let a later call pass."""
+
+
+class Refused(Refusal):
     """A limit, a flag or a stop stands against it."""
 
     def __init__(self, code: str, message: str, retry_after_s: int = 0, limit: str = "") -> None:
         super().__init__(message)
+        self.status = 429 if code in _PASSING else 403
         self.code = code
         """Stable word, for programs."""
         self.retry_after_s = retry_after_s
