@@ -11,10 +11,11 @@ import secrets
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from inference.eventlog.address import BadAddress, check_address
 from inference.logs.lines import LogFormat, parse_log_format
+from inference.protocol.url import BadUrl, parse_url
 from inference.tokenization.bundled import bundled_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -216,7 +217,7 @@ def read_environment() -> Environment:
         mcp_config=Path(mcp_config) if mcp_config else None,
         metrics_token=_metrics_token(env.get("SIGHTGLASS_METRICS_TOKEN")),
         public_url=public_url,
-        allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),
+        allowed_hosts=allowed_hosts + ([parse_url(public_url).host] if public_url else []),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
         log_format=parse_log_format(env.get("SIGHTGLASS_LOG_FORMAT")),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _saved_secret(data / "secret_key"),
@@ -257,8 +258,8 @@ def _database_url(url: str | None) -> str | None:
     if not url:
         return None
     try:
-        scheme, _ = urlsplit(url).scheme, urlsplit(url).port
-    except ValueError:  # the port is no number
+        scheme = parse_url(url).scheme
+    except BadUrl:
         scheme = ""
     if scheme not in ("postgres", "postgresql"):
         raise SystemExit("sightglass: SIGHTGLASS_DATABASE_URL has the form postgres://user:password@host:port/name.")
@@ -277,6 +278,8 @@ def _public_url(url: str | None) -> str | None:
 
 
 _SECURITY = {"smtp": "", "smtp+starttls": "starttls", "smtps": "tls"}
+_EMAIL_FORM = "sightglass: SIGHTGLASS_EMAIL_URL has the form smtp://user:password@host:port?from=name@host."
+"""The address is not quoted: it holds a password."""
 _MAIL_PORTS = {"": 25, "starttls": 587, "tls": 465}
 
 
@@ -284,19 +287,18 @@ def _email(url: str | None) -> EmailServer | None:
     if not url:
         return None
     try:
-        parts = urlsplit(url)
-        port, sender = parts.port, dict(parse_qsl(parts.query)).get("from", "")
-    except ValueError:  # the port is no number
-        parts, port, sender = urlsplit(""), None, ""
-    if parts.scheme not in _SECURITY or not parts.hostname or "@" not in sender or not sender.isprintable():
-        # It holds a password, so it is not named.
-        raise SystemExit("sightglass: SIGHTGLASS_EMAIL_URL has the form smtp://user:password@host:port?from=name@host.")
+        parts = parse_url(url)
+    except BadUrl:
+        raise SystemExit(_EMAIL_FORM) from None
+    sender = dict(parse_qsl(parts.query)).get("from", "")
+    if parts.scheme not in _SECURITY or not parts.host or "@" not in sender or not sender.isprintable():
+        raise SystemExit(_EMAIL_FORM)
     security = _SECURITY[parts.scheme]
     return EmailServer(
-        host=parts.hostname,
-        port=port or _MAIL_PORTS[security],
-        user=unquote(parts.username or ""),
-        password=unquote(parts.password or ""),
+        host=parts.host,
+        port=parts.port or _MAIL_PORTS[security],
+        user=parts.user,
+        password=parts.password,
         security=security,
         sender=sender,
     )
@@ -306,9 +308,9 @@ def _otlp(endpoint: str | None) -> OtlpEndpoint | None:
     if not endpoint:
         return None
     try:
-        parts = urlsplit(endpoint)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is no number
+        parts = parse_url(endpoint)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.host) and parts.port != 0
+    except BadUrl:
         is_usable = False
     if not is_usable:
         raise SystemExit("sightglass: SIGHTGLASS_OTLP_ENDPOINT has the form http://host:4318.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
+from inference.protocol.url import parse_url
 from webapp.environment import ROOT, read_environment
 from webapp.ground.postgres.limits import limited
 
@@ -102,14 +103,15 @@ def _database(url: str | None) -> dict[str, Any]:
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;",
             },
         }
-    parts = urlsplit(url)
+    parts = parse_url(url)
+    ports = [str(node.port) for node in parts.nodes if node.port]
     return _KEPT | {
         "ENGINE": "webapp.ground.postgres",
         "NAME": unquote(parts.path.lstrip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": unquote(parts.hostname or ""),
-        "PORT": str(parts.port or ""),
+        "USER": parts.user,
+        "PASSWORD": parts.password,
+        "HOST": unquote(",".join(node.host for node in parts.nodes)),
+        "PORT": ",".join(ports),
         "OPTIONS": limited(dict(parse_qsl(parts.query))),  # libpq's own: sslmode, host (for a socket) and so on
     }
 

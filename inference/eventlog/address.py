@@ -7,11 +7,13 @@ sentinel://user:password@host1:26379,host2:26379/mymaster/0?sentinel_password=â€
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
+
+from inference.protocol.url import BadUrl, Url, parse_url
 
 _SENTINEL = {"sentinel": False, "sentinels": True}
 _SENTINEL_PORT = 26379
-_FORMS = "redis://, rediss://, unix:///path, sentinel://host:26379/master/0 or sentinels://"
+_PROBLEM = "its form is redis://, rediss://, unix:///path, sentinel://host:26379/master/0 or sentinels://"
 
 
 class BadAddress(ValueError):
@@ -36,48 +38,43 @@ class SentinelAddress:
 
 def check_address(url: str) -> str:
     """Return the address. Raises BadAddress."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port if parts.scheme in ("redis", "rediss") else None
-        if parts.scheme in _SENTINEL:
-            _parse(parts)
-        elif not (parts.hostname if parts.scheme in ("redis", "rediss") else parts.scheme == "unix" and parts.path):
-            raise BadAddress
-    except ValueError:
-        raise BadAddress(f"its form is {_FORMS}") from None
+    parts = _parts(url)
+    if parts.scheme in _SENTINEL:
+        _parse(parts)
+    elif not (parts.host if parts.scheme in ("redis", "rediss") else parts.scheme == "unix" and parts.path):
+        raise BadAddress(_PROBLEM)
     return url
 
 
 def sentinel_address(url: str) -> SentinelAddress | None:
     """Return the parsed address; None where no Sentinel is asked. Raises BadAddress."""
-    parts = urlsplit(url)
+    parts = _parts(url)
     return _parse(parts) if parts.scheme in _SENTINEL else None
 
 
-def _parse(parts: SplitResult) -> SentinelAddress:
-    credentials, _, hosts = parts.netloc.rpartition("@")
-    user, _, password = credentials.partition(":")
+def _parts(url: str) -> Url:
+    """Raises BadAddress."""
+    try:
+        return parse_url(url)
+    except BadUrl:
+        raise BadAddress(_PROBLEM) from None
+
+
+def _parse(parts: Url) -> SentinelAddress:
+    """Raises BadAddress."""
     master, _, database = parts.path.lstrip("/").partition("/")
     options = dict(parse_qsl(parts.query))
-    if not (master and hosts and (database or "0").isdecimal()):
-        raise BadAddress(f"its form is {_FORMS}")
+    if not (master and parts.nodes and (database or "0").isdecimal()):
+        raise BadAddress(_PROBLEM)
     return SentinelAddress(
-        nodes=tuple(map(_node, hosts.split(","))),
+        nodes=tuple((node.host, node.port or _SENTINEL_PORT) for node in parts.nodes),
         master=unquote(master),
         database=int(database or 0),
-        user=unquote(user) or None,
-        password=unquote(password) or None,
+        user=parts.user or None,
+        password=parts.password or None,
         sentinel_user=options.get("sentinel_user"),
         sentinel_password=options.get("sentinel_password"),
         tls={name: text for name, text in options.items() if name.startswith("ssl_")}
         if _SENTINEL[parts.scheme]
         else None,
     )
-
-
-def _node(text: str) -> tuple[str, int]:
-    """Return host and port; an IPv6 address stands in brackets. Raises ValueError."""
-    parts = urlsplit(f"//{text}")
-    if not parts.hostname:
-        raise BadAddress(f"its form is {_FORMS}")
-    return parts.hostname, parts.port or _SENTINEL_PORT

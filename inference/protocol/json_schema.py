@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from inspect import cleandoc
 from typing import Any, get_args
 
 import msgspec
@@ -22,7 +24,7 @@ ROOTS = (
 
 def build_schema() -> dict[str, Any]:
     """One document whose $defs hold every type of the protocol."""
-    schemas, components = msgspec.json.schema_components(ROOTS, ref_template="#/$defs/{name}")
+    schemas, components = components_of(ROOTS)
     components["AnyEvent"] = schemas[0]
     for (class_name, field), text in _docstrings().items():
         component = components.get(class_name, {})
@@ -36,6 +38,20 @@ def build_schema() -> dict[str, Any]:
         "version": request.PROTOCOL_VERSION,
         "$defs": dict(sorted(components.items())),
     }
+
+
+def components_of(
+    kinds: Iterable[Any], ref_template: str = "#/$defs/{name}"
+) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    """Return msgspec's references and components. Their descriptions are the same under every Python.
+
+    From 3.13 on the compiler takes the indentation out of docstrings.
+    """
+    references, components = msgspec.json.schema_components(kinds, ref_template=ref_template)
+    for component in components.values():
+        if "description" in component:
+            component["description"] = cleandoc(component["description"])
+    return references, components
 
 
 def _docstrings() -> dict[tuple[str, str], str]:

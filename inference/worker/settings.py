@@ -11,13 +11,13 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
-from urllib.parse import urlsplit
 
 from inference.engine.scheduling.block_manager import DEFAULT_KV_BYTES
 from inference.eventlog.address import BadAddress, check_address
 from inference.kernels.forms import AUTO, CHOICES
 from inference.logs.lines import LogFormat, parse_log_format
 from inference.models.device import DeviceChoice
+from inference.protocol.url import BadUrl, parse_url
 from inference.tokenization.bundled import bundled_model
 from inference.worker.cores import default_threads, read_cores
 
@@ -136,9 +136,9 @@ def _backend_url(url: str | None) -> str | None:
     if not url:
         return None
     try:
-        parts = urlsplit(url)
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number
+        parts = parse_url(url)
+        is_good = parts.scheme in ("http", "https") and bool(parts.host) and parts.port != 0
+    except BadUrl:
         is_good = False
     # Not quoted: a key may have been written into it.
     if not is_good or "@" in url or parts.query or parts.fragment:

@@ -8,6 +8,7 @@ import pytest
 from inference.protocol import codec
 from inference.protocol.events import Frame, RequestCancelled, TextReleased
 from inference.protocol.generate import stale_files
+from inference.protocol.json_schema import build_schema
 from inference.protocol.request import RANGES, SamplingParams
 
 EVENTS = (RequestCancelled(at=5, by="user"), TextReleased(at=9, text="Paris é 🗼", num_tokens=2))
@@ -71,3 +72,9 @@ def test_the_default_parameters_are_sound() -> None:
 
 def test_the_generated_schema_and_typescript_are_current() -> None:
     assert stale_files() == []
+
+
+def test_no_line_of_a_description_is_indented() -> None:
+    """Python 3.13 takes the indentation out of docstrings, and earlier ones leave it in."""
+    described = [each["description"] for each in build_schema()["$defs"].values() if "description" in each]
+    assert [each for each in described if "\n " in each] == [] and any("\n" in each for each in described)

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from inference.protocol.json_schema import components_of
 from webapp.api.anthropic.errors import ErrorAnswer as AnthropicErrorAnswer
 from webapp.api.families.described import Described, description_of
 from webapp.api.openai.errors import ErrorAnswer as OpenAIErrorAnswer
@@ -101,7 +102,7 @@ class _Schemas:
 def _schemas(family: str) -> _Schemas:
     kinds = list(dict.fromkeys(kind for route in family_routes() if route.family == family for kind in route.kinds))
     template = f"#/components/schemas/{family}.{{name}}"
-    references, components = msgspec.json.schema_components(kinds, ref_template=template)
+    references, components = components_of(kinds, template)
     return _Schemas(dict(zip(kinds, references, strict=True)), components)
 
 
@@ -136,7 +137,7 @@ def _parameters(route: FamilyRoute) -> list[dict[str, Any]]:
     found = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in route.parameters]
     if route.described.query is None:
         return found
-    _, components = msgspec.json.schema_components([route.described.query])
+    _, components = components_of([route.described.query])
     (query,) = components.values()
     return found + [
         {"name": name, "in": "query", "required": False, "schema": schema}

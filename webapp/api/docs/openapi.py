@@ -15,7 +15,7 @@ import msgspec
 from django.urls import URLPattern, get_resolver
 
 from inference.protocol.docstrings import field_docstrings
-from inference.protocol.json_schema import build_schema
+from inference.protocol.json_schema import build_schema, components_of
 from webapp.api.docs.families import family_paths, family_schemas
 from webapp.api.site import VERSION
 from webapp.ground.gateway.errors import ErrorAnswer
@@ -108,7 +108,7 @@ def build_components(found: list[Route]) -> dict[str, dict[str, Any]]:
         kinds += route.operation.inputs.values()
         if route.is_json and route.operation.answer is not type(None):
             kinds += options_of(route.operation.answer)
-    _, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
+    _, components = components_of(kinds, _REFERENCE)
     protocol = build_schema()["$defs"]
     for name, component in components.items():
         if name in protocol:  # with descriptions and ranges
@@ -214,7 +214,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
     query = route.operation.inputs.get("query")
     if query is None:
         return found
-    _, components = msgspec.json.schema_components([query])
+    _, components = components_of([query])
     component = components[query.__name__]
     _describe(query.__name__, component)
     for name, schema in component["properties"].items():

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from inference.protocol.events import Frame
+from inference.protocol.json_schema import components_of
 from webapp.requests.models import Request
 from webapp.requests.summary import RequestSummary, summary
 from webapp.traces import store
@@ -181,7 +182,7 @@ class AgentTool:
 
     def schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, without references."""
-        _, components = msgspec.json.schema_components([self.arguments])
+        _, components = components_of([self.arguments])
         return dict(components[self.arguments.__name__])
 
 

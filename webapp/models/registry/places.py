@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from inference.protocol.url import BadUrl, parse_url
 from inference.tokenization.chat_template import ChatTemplate
 from inference.tokenization.gguf_metadata import TokenizerError, read_metadata
 from inference.tokenization.template_process import TemplateError
@@ -86,9 +86,9 @@ def check_vision(kind: str, has_vision: bool) -> None:
 def url_problem(url: str) -> str | None:
     """What is wrong with a server's address; None: nothing. The address is not quoted: a key may be in it."""
     try:
-        parts = urlsplit(url)
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is no number
+        parts = parse_url(url)
+        is_good = parts.scheme in ("http", "https") and bool(parts.host) and parts.port != 0
+    except BadUrl:
         is_good = False
     if not is_good or not _VISIBLE.fullmatch(url):
         return "A server's address has the form http://host:port."

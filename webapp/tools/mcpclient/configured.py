@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, unquote_plus, urlsplit
+from urllib.parse import unquote, unquote_plus
 
 from django.conf import settings
+
+from inference.protocol.url import BadUrl, parse_url
 
 MAX_NAME = 40
 _NAME = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
@@ -52,8 +54,8 @@ class Server:
         """The same in words for the operator, without what may be secret."""
         if self.command:
             return f"program {Path(self.command[0]).name}"
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc}"
+        parts = parse_url(self.url)
+        return f"{parts.scheme}://{parts.authority}"
 
     def without_secrets(self, text: str) -> str:
         """Return the text with `***` in place of each secret of the file."""
@@ -83,7 +85,7 @@ class Server:
 
 def _in_query(url: str) -> Iterator[str]:
     """The values of an address's query, as the file has them and as its server reads them."""
-    for part in urlsplit(url).query.split("&"):
+    for part in url.partition("#")[0].partition("?")[2].split("&"):
         name, equals, value = part.partition("=")
         raw = value if equals else name
         yield from (raw, unquote(raw), unquote_plus(raw))
@@ -182,12 +184,11 @@ def _is_header(value: Any) -> bool:
 
 def _is_address(url: str) -> bool:
     try:
-        parts = urlsplit(url)
-        has_port = parts.port != 0
-    except ValueError:
+        parts = parse_url(url)
+    except BadUrl:
         return False
-    has_host = bool(parts.hostname) and "@" not in parts.netloc
-    return parts.scheme in ("http", "https") and has_host and has_port and url.isprintable() and " " not in url
+    has_host = bool(parts.host) and parts.credentials is None and parts.port != 0
+    return parts.scheme in ("http", "https") and has_host and " " not in url
 
 
 def _words(names: set[str]) -> str:

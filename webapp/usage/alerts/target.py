@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+from inference.protocol.url import BadUrl, parse_url
 from webapp.addresses import Resolve, is_public
 from webapp.addresses import resolve as addresses_of
+
+_FORM = "A webhook has the form https://host/path."
+_PORTS = {"http": 80, "https": 443}
 
 
 class BadTarget(Exception):
@@ -44,15 +47,14 @@ def resolve(host: str, port: int) -> list[str]:
 def check_url(url: str) -> tuple[str, int]:
     """Return host and port of a webhook's URL. Raises BadTarget."""
     try:
-        parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        parts, port = urlsplit(""), 0
-    if parts.scheme not in ("http", "https") or not parts.hostname or not url.isascii() or not url.isprintable():
-        raise BadTarget("A webhook has the form https://host/path.")
-    if " " in url or "@" in parts.netloc:
+        parts = parse_url(url)
+    except BadUrl:
+        raise BadTarget(_FORM) from None
+    if parts.scheme not in _PORTS or not parts.host or not url.isascii():
+        raise BadTarget(_FORM)
+    if " " in url or parts.credentials is not None:
         raise BadTarget("A webhook's URL holds no space, and no user name or password before its host.")
-    return parts.hostname, port
+    return parts.host, parts.port or _PORTS[parts.scheme]
 
 
 def check_target(url: str, internal_hosts: Collection[str], resolved: Resolve = resolve) -> Target:
