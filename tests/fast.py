@@ -19,8 +19,15 @@ ROOT = Path(__file__).parents[1]
 FIXTURES = {"db", "transactional_db", "django_db_setup", "live_server", "redis_url", "model_path"}
 """Of tests/conftest.py and pytest-django. Each fixture that needs one of these has it among the test's names too."""
 MARKS = {"django_db", "slow", "gpu", "vllm"}
-MODULES = {"subprocess", "multiprocessing", "tests.processes"}
-"""Who imports one of these starts a process, or waits for one."""
+MODULES = {
+    "subprocess",
+    "multiprocessing",
+    "tests.processes",
+    "django.test.TestCase",
+    "django.test.TransactionTestCase",
+    "hypothesis.extra.django",
+}
+"""A file that imports one of these starts a process, or has tests with a database that no fixture names."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -51,7 +58,7 @@ def _is_on(config: pytest.Config) -> bool:
 
 def may_be_fast(file: Path) -> bool:
     """False: the text of the file says of each of its tests that it is not fast."""
-    return not _is_marked(file) and not _starts_a_process(file)
+    return not _is_marked(file) and not _imports_any(file)
 
 
 def _is_marked(file: Path) -> bool:
@@ -62,13 +69,13 @@ def _is_marked(file: Path) -> bool:
 
 
 @cache
-def _starts_a_process(file: Path) -> bool:
+def _imports_any(file: Path) -> bool:
     """True: the file, or a module of the tests that it imports, imports one of MODULES."""
     names = list(_imports(file))
     if MODULES & set(names):
         return True
     own = (ROOT / f"{name.replace('.', '/')}.py" for name in names if name.startswith("tests."))
-    return any(_starts_a_process(module) for module in own if module.is_file() and module != file)
+    return any(_imports_any(module) for module in own if module.is_file() and module != file)
 
 
 def _imports(file: Path) -> Iterator[str]:
