@@ -90,7 +90,7 @@ def run_lane(options: argparse.Namespace, environment: dict[str, str]) -> list[R
     if options.lane == "fast":
         return beside(checks, pytest_of("fast"), environment)
     results = side_by_side(checks, environment)
-    print(f"sightglass: changed since {base[:12]}\n{told(choice)}", flush=True)
+    print(f"sightglass: files of tests downstream of what changed since {base[:12]}:\n{told(choice)}", flush=True)
     if choice.everything or choice.tests:
         results.append(run(pytest_of("changed", files_of(choice)), environment))
     return results
@@ -114,14 +114,14 @@ def files_of(choice: Choice) -> list[str]:
 
 
 def told(choice: Choice) -> str:
-    """What runs and why, folder by folder, with the first reason of each."""
+    """How many files run in each folder, with the first reason."""
     if choice.everything:
         return f"  every test: {choice.everything} reaches all"
     folders: dict[str, list[str]] = {}
     for file, reason in sorted(choice.tests.items()):
         folders.setdefault(last_run.folder_of(file), []).append(reason)
-    lines = [f"  {folder} ({len(reasons)} files): {reasons[0]}" for folder, reasons in folders.items()]
-    return "\n".join(lines) or "  nothing that a test of Python reads"
+    lines = [f"{len(reasons):4}  {folder}: {reasons[0]}" for folder, reasons in folders.items()]
+    return "\n".join(lines) or "  none, because nothing changed"
 
 
 def side_by_side(checks: list[Check], environment: dict[str, str]) -> list[Result]:
@@ -151,16 +151,16 @@ def run(check: Check, environment: dict[str, str], is_quiet: bool = False) -> Re
     return result
 
 
-def record(lane: str, results: list[Result], seconds: float) -> None:
+def record(lane: str, results: list[Result], seconds: float, folder: Path = last_run.RUNS) -> None:
     """Complete pytest's record, or write one where pytest has not come so far."""
-    kept = last_run.read() or last_run.begin(lane)
+    kept = last_run.read("last", folder) or last_run.begin(lane)
     kept.seconds = round(seconds, 1)
     kept.checks = {result.name: round(result.seconds, 1) for result in results}
     for result in results:
         is_told = result.name == PYTEST.name and kept.failed
         if not result.is_passed and not is_told:
             kept.fail(result.name)
-    last_run.write(kept)
+    last_run.write(kept, folder)
 
 
 if __name__ == "__main__":
