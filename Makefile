@@ -1,25 +1,30 @@
 # make up: set up what is missing, then start Sightglass and print its address.
 # make test: set up what is missing, then run every check and test.
-# make test-fast: the same without what needs started processes, a browser or long computing.
+# make test-fast: ruff, mypy, and the tests that touch neither database, Redis, model nor process. Two minutes.
+# make test-changed: the tests downstream of what changed since main. BASE=REF: since REF. SUITES="browser faults": these too.
 # make scoreboard: kill and hold real workers for an hour at most, and write docs/reliability.md.
 PYTHON ?= python3
 
-.PHONY: up test test-fast lint scoreboard
+.PHONY: up test test-fast test-changed lint scoreboard
 up:
 	@$(PYTHON) scripts/bootstrap.py
 	@exec .venv/bin/python manage.py up
 
 test:
 	@$(PYTHON) scripts/bootstrap.py --dev
-	@exec .venv/bin/python scripts/check.py --all
+	@exec .venv/bin/python -m scripts.check --lane all
 
 test-fast:
 	@$(PYTHON) scripts/bootstrap.py --dev
-	@exec .venv/bin/python scripts/check.py --fast
+	@exec .venv/bin/python -m scripts.check --lane fast --base "$(BASE)"
+
+test-changed:
+	@$(PYTHON) scripts/bootstrap.py --dev
+	@exec .venv/bin/python -m scripts.check --lane changed --base "$(BASE)" --suites "$(SUITES)"
 
 lint:
 	@$(PYTHON) scripts/bootstrap.py --dev
-	@exec .venv/bin/python scripts/check.py
+	@exec .venv/bin/python -m scripts.check
 
 scoreboard:
 	@$(PYTHON) scripts/bootstrap.py --dev

@@ -17,12 +17,12 @@ _SHARED = ("tests/browser/", "tests/conformance/", "tests/postgres/")
 """Folders that are one lane each: their files share one started product."""
 _FIRST = (*_SHARED, "tests/faults/", "tests/supervisor/", "tests/inference/")
 """Long lanes begin first, so that no process ends long after the others. The rest keeps its order."""
-_SLOW = (*_SHARED, "tests/docker/", "tests/faults/", "tests/gpu/", "tests/supervisor/")
+SLOW = (*_SHARED, "tests/docker/", "tests/faults/", "tests/gpu/", "tests/supervisor/")
 """Folders whose every test is marked `slow`."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if item.nodeid.startswith(_SLOW):
+    if item.nodeid.startswith(SLOW):
         item.add_marker("slow")
 
 

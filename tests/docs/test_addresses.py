@@ -17,6 +17,7 @@ STREAMS = {"api/docs", "api/openapi.json", "api/requests/<str:request_id>/events
 """Addresses below /api/ that are no operations: two pages, and the stream that docs/wire.md describes."""
 
 
+@pytest.mark.slow
 def test_the_committed_files_are_those_of_the_operations() -> None:
     assert stale_files() == [], "run python -m webapp.api.docs.generate"
 
