@@ -11,6 +11,7 @@ from inference.kernels.choice import find_kernels
 from inference.kernels.forms import FORMS
 from inference.kernels.library import Kernels
 from inference.models.weights.packed_cache import PackedCache
+from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
 from tests.environment import KERNELS, WEIGHTS
 from tests.inference.forms import load_form
@@ -44,3 +45,9 @@ def weights() -> PackedCache:
 def tiny_path(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of two layers that speaks in the bundled model's tokens, for tests that judge no words."""
     return write_with_words(tmp_path_factory.mktemp("tiny") / "words.gguf", tokenizer)
+
+
+@pytest.fixture(scope="session")
+def guard() -> Guard:
+    """Shared, because the classifier takes a second to load."""
+    return load_guard()

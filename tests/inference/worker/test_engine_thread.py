@@ -51,7 +51,7 @@ from inference.protocol.request import (
     StepCommand,
     Usage,
 )
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, Interrupted, WorkerServices
@@ -89,11 +89,6 @@ class TroubledLog(MemoryEventLog):
 @pytest.fixture(scope="module")
 def engine(tiny_path: Path, tokenizer: Tokenizer) -> Engine:
     return load_engine(tiny_path, 1, tokenizer, kernels=find_kernels(KERNELS, 1))
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
 
 
 @pytest.fixture

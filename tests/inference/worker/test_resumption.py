@@ -36,7 +36,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.generations import by_number
 from inference.protocol.request import GenerationRequest, LogitBias, SamplingParams, StepCommand
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, WorkerServices
@@ -75,11 +75,6 @@ STOPS: dict[str, list[tuple[int, int]]] = {
 def engine(tiny_path: Path, tokenizer: Tokenizer, kernels: Kernels) -> Engine:
     """With kernels, whose results do not depend on how many rows are computed together."""
     return load_engine(tiny_path, 1, tokenizer, kernels=kernels)
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
 
 
 @pytest.fixture(scope="module")
