@@ -2,10 +2,11 @@
 # make test: set up what is missing, then run every check and test.
 # make test-fast: ruff, mypy, and the tests that touch neither database, Redis, model nor process. Two minutes.
 # make test-changed: the tests downstream of what changed since main. BASE=REF: since REF. SUITES="browser faults": these too.
+# make kernels: test every family, format and form of models. Do so after a change in inference/kernels or inference/models.
 # make scoreboard: kill and hold real workers for an hour at most, and write docs/reliability.md.
 PYTHON ?= python3
 
-.PHONY: up test test-fast test-changed lint scoreboard
+.PHONY: up test test-fast test-changed lint kernels scoreboard
 up:
 	@$(PYTHON) scripts/bootstrap.py
 	@exec .venv/bin/python manage.py up
@@ -25,6 +26,10 @@ test-changed:
 lint:
 	@$(PYTHON) scripts/bootstrap.py --dev
 	@exec .venv/bin/python -m scripts.check
+
+kernels:
+	@$(PYTHON) scripts/bootstrap.py --dev
+	@exec .venv/bin/python -m tests.inference.models.combinations
 
 scoreboard:
 	@$(PYTHON) scripts/bootstrap.py --dev

@@ -117,7 +117,7 @@ def _users(path: str, tables: Tables) -> list[str]:
 
 
 def package_of(path: str) -> str:
-    """The package or module at the second level, as in webapp.billing and scripts.docs."""
+    """The package or module at the second level, as in webapp.models.billing and scripts.docs."""
     return ".".join(PurePosixPath(path).with_suffix("").parts[:2])
 
 
@@ -150,7 +150,7 @@ def downstream() -> dict[str, set[str]]:
 
 
 def _mirrored(name: str) -> str:
-    """The package that tests/webapp/billing/test_prices.py tests; the whole side for a file above the packages."""
+    """The package that tests/webapp/models/billing/test_prices.py tests; the whole side for a file above the packages."""
     _, side, *rest = PurePosixPath(name).parts
     return f"{side}.{rest[0]}" if len(rest) > 1 else side
 

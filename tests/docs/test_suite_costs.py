@@ -14,7 +14,7 @@ RUN = Run(
     failed=0,
     skipped=166,
     seconds=750.4,
-    folders={"tests/browser": 293.4, "tests/webapp/usage": 16.0, "tests/docs": 4.0, "tests/webapp/live": 3.2},
+    folders={"tests/browser": 293.4, "tests/webapp/usage": 16.0, "tests/docs": 4.0, "tests/webapp/lifecycle/live": 3.2},
     checks={"vitest": 61.0, "pytest": 640.0},
 )
 TABLE = """\

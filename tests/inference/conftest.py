@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,11 @@ from inference.kernels.choice import find_kernels
 from inference.kernels.forms import FORMS
 from inference.kernels.library import Kernels
 from inference.models.weights.packed_cache import PackedCache
+from inference.safety import Guard, load_guard
+from inference.tokenization.tokenizer import Tokenizer
 from tests.environment import KERNELS, WEIGHTS
 from tests.inference.forms import load_form
+from tests.inference.models.tiny_gguf import write_with_words
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +39,15 @@ def each_form(request: pytest.FixtureRequest) -> Iterator[Kernels]:
 def weights() -> PackedCache:
     """Of the bundled model, packed once for all tests that load it."""
     return PackedCache(WEIGHTS)
+
+
+@pytest.fixture(scope="session")
+def tiny_path(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of two layers that speaks in the bundled model's tokens, for tests that judge no words."""
+    return write_with_words(tmp_path_factory.mktemp("tiny") / "words.gguf", tokenizer)
+
+
+@pytest.fixture(scope="session")
+def guard() -> Guard:
+    """Shared, because the classifier takes a second to load."""
+    return load_guard()

@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import django
@@ -26,9 +27,10 @@ from tests.simulation.planted import PLANTED
 from tests.simulation.simulation import Bench
 
 
-def main() -> int:
-    options = _options()
-    bench = Bench(Database(Path(tests.environment.DATA) / "simulation.sqlite3"))
+def main(arguments: Sequence[str] | None = None, bench: Bench | None = None) -> int:
+    """arguments: None: the process's own. bench: None: a new one."""
+    options = _options(arguments)
+    bench = bench or Bench(Database(Path(tests.environment.DATA) / "simulation.sqlite3"))
     plant = PLANTED[options.plant] if options.plant else None
     if options.seed is not None:
         outcome = bench.run(options.seed, plant, traced=True)
@@ -50,7 +52,7 @@ def main() -> int:
     return 0
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=sys.maxsize, help="most seeds")
     parser.add_argument("--steps", type=int, default=1_000_000, help="steps after which no other seed begins")
@@ -58,7 +60,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="one seed, with its trace")
     parser.add_argument("--all", action="store_true", help="go on after a failing seed")
     parser.add_argument("--plant", choices=sorted(PLANTED), help="break this first")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

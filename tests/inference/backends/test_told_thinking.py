@@ -16,7 +16,7 @@ from inference.eventlog.memory import MemoryEventLog
 from inference.grammar.grammar import Grammars
 from inference.protocol.events import GenerationFinished
 from inference.protocol.thinking import Thinking
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.generation import Generation, WorkerServices
 from inference.worker.output_guard import OutputGuard
@@ -28,11 +28,6 @@ Answered = Callable[[Job], list[StepOutput]]
 THOUGHT = ["Two and two", " are four,", " says anna@example.com."]
 HIDDEN = "Two and two are four, says [e-mail]."
 ANSWER = [" It", " is", " four"]
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
 
 
 @pytest.fixture

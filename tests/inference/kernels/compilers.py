@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment import MADE
+
 
 def zig(target: str) -> list[str]:
     """Return the command that compiles for the target; skip the test where the compiler is missing."""
@@ -19,8 +21,8 @@ def zig(target: str) -> list[str]:
 
 
 def run_compiler(command: list[str], program: Path) -> Path:
-    """Run the command that builds the program, with caches beside it."""
-    environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(program.parent)}
+    """Run the command that builds the program. What it needs of another system is built once for all tests."""
+    environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(MADE / "zig")}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return program

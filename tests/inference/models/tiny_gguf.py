@@ -9,6 +9,8 @@ from typing import Any
 import gguf
 import numpy as np
 
+from inference.tokenization.tokenizer import Tokenizer
+
 HIDDEN, WIDE, NUM_HEADS, NUM_KV_HEADS, NUM_LAYERS, WINDOW = 128, 192, 4, 2, 2, 256
 NUM_BYTES = 256
 END = NUM_BYTES
@@ -76,6 +78,15 @@ def write_tiny(
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def write_with_words(path: Path, tokenizer: Tokenizer) -> Path:
+    """The same layers with a row for each word of a real tokenizer. Its answers have no sense, and no end."""
+    tokens = range(tokenizer.vocab_size)
+    unlikely = [tokenizer.is_special(token) or not tokenizer.piece(token).isascii() for token in tokens]
+    embedding = np.random.default_rng(7).standard_normal((len(tokens), HIDDEN)).astype(np.float32) * 2 / HIDDEN**0.5
+    embedding[unlikely] *= 0.01  # half a character would wait for its other half
+    return write_tiny(path, "Q8_0", {"context_length": 8192}, {"token_embd.weight": embedding})
 
 
 def _metadata() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from inference.protocol.safety_policy import Layer
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.safety.classifier import EXEMPLARS
 
 pytestmark = pytest.mark.slow
@@ -34,11 +34,6 @@ MOST_FLAGGED = {"benign_hard": 6, "ordinary": 1}
 NUM_ROUNDED = 1
 """A CPU without VNNI rounds the classifier's products otherwise. A prompt at its threshold may then change sides."""
 LAYERS: tuple[Layer, ...] = ("input", "output")
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
 
 
 def prompts(name: str) -> dict[str, Any]:

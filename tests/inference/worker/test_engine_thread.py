@@ -25,6 +25,7 @@ from inference.eventlog.entry import BEGINNING, Entry, Mark
 from inference.eventlog.event_log import Fenced
 from inference.eventlog.memory import MemoryEventLog
 from inference.grammar.grammar import Grammars
+from inference.kernels.choice import find_kernels
 from inference.protocol.events import (
     AnyEvent,
     BatchComposed,
@@ -50,10 +51,11 @@ from inference.protocol.request import (
     StepCommand,
     Usage,
 )
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, Interrupted, WorkerServices
+from tests.environment import KERNELS
 from tests.inference.engine.fakes import CONFIG, FakeDecoder
 from tests.inference.worker.test_output_guard import token as sampled
 
@@ -85,13 +87,8 @@ class TroubledLog(MemoryEventLog):
 
 
 @pytest.fixture(scope="module")
-def engine(model_path: Path, tokenizer: Tokenizer) -> Engine:
-    return load_engine(model_path, 1, tokenizer)
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
+def engine(tiny_path: Path, tokenizer: Tokenizer) -> Engine:
+    return load_engine(tiny_path, 1, tokenizer, kernels=find_kernels(KERNELS, 1))
 
 
 @pytest.fixture
@@ -130,11 +127,24 @@ def job(tokenizer: Tokenizer, request_id: str, **params: object) -> Job:
     return Job(asked, tokenizer.eos_ids, RequestClock(asked.accepted_unix_us))
 
 
-def end_of(job: Job) -> StepOutput:
+def end_of(job: Job, events: list[AnyEvent] | None = None) -> StepOutput:
+    """Wait for the end. events: takes what comes before."""
     while True:
         output = job.outputs.get(timeout=120)
+        if events is not None:
+            events += output.events
         if output.finish_reason is not None:
             return output
+
+
+@pytest.fixture
+def greedy_ids(thread: EngineThread, tokenizer: Tokenizer) -> list[int]:
+    """Tokens of an undisturbed answer. They are others on another CPU."""
+    whole = job(tokenizer, "whole", max_tokens=40)
+    thread.submit(whole)
+    events: list[AnyEvent] = []
+    assert end_of(whole, events).finish_reason == "length"
+    return tokens_of(events)
 
 
 def test_a_second_delivery_disturbs_nobody(thread: EngineThread, tokenizer: Tokenizer) -> None:
@@ -195,7 +205,16 @@ def test_a_thread_counts_as_dead_only_once_its_step_takes_longer_than_any(
     thread.join(120)
 
 
-def test_cancel_ends_within_a_step(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer) -> None:
+def test_cancel_ends_within_a_step(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = thread.engine.runner.run
+
+    def slowly(step: Any) -> Any:
+        time.sleep(0.015)  # as long as the bundled model needs
+        return run(step)
+
+    monkeypatch.setattr(thread.engine.runner, "run", slowly)
     running = job(tokenizer, "a", max_tokens=4000)
     thread.submit(running)
     seen = running.outputs.get(timeout=120).usage.output
@@ -289,10 +308,16 @@ def services(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard
     return WorkerServices("test", thread, tokenizer, Grammars(tokenizer), guard, log)
 
 
-@pytest.mark.parametrize("stop", [(), (" a",), (",",)])
+@pytest.mark.parametrize("stops_at", [None, (12, 14), (20, 21)])
 def test_the_log_of_a_generation_adds_up(
-    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, stop: tuple[str, ...]
+    thread: EngineThread,
+    log: TroubledLog,
+    tokenizer: Tokenizer,
+    guard: Guard,
+    greedy_ids: list[int],
+    stops_at: tuple[int, int] | None,
 ) -> None:
+    stop = (tokenizer.decode(greedy_ids[slice(*stops_at)]),) if stops_at else ()
     asked = request(tokenizer, "a", max_tokens=40, stop=stop)
     assert Generation(services(thread, log, tokenizer, guard), asked, time.monotonic_ns()).run() is None
     events = [event for frame in log.read("a") for event in frame.events]
@@ -316,7 +341,10 @@ def run_to_log(services: WorkerServices, asked: GenerationRequest, alive_check_s
 
 SCHEMA = {
     "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer", "maximum": 150}},
+    "properties": {
+        "name": {"type": "string", "maxLength": 20},
+        "age": {"type": "integer", "minimum": 0, "maximum": 150},
+    },
     "required": ["name", "age"],
     "additionalProperties": False,
 }
@@ -337,7 +365,7 @@ def test_an_answer_keeps_to_its_schema_and_every_mask_is_recorded(
     for mask, token in zip(masks, tokens, strict=True):
         assert token.processors[0].name == "grammar"
         assert token.processors[0].num_candidates == mask.num_allowed
-    # The model would rather have gone on with the story.
+    # The model would rather have begun with another word.
     assert tokens[0].rank > 1 and tokens[0].processors[0].masked
     assert tokens[-1].is_special and masks[-1].num_allowed == len(tokenizer.eos_ids)
 
@@ -420,16 +448,17 @@ def test_it_goes_on_repeating_where_it_may(
 
 
 def test_a_stop_token_ends_the_answer_and_is_not_part_of_its_text(
-    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, greedy_ids: list[int]
 ) -> None:
-    (comma,) = tokenizer.encode(",")
-    asked = request(tokenizer, "a", max_tokens=40, stop_token_ids=(comma,))
+    last_id = greedy_ids[20]
+    asked = request(tokenizer, "a", max_tokens=40, stop_token_ids=(last_id,))
     events = run_to_log(services(thread, log, tokenizer, guard), asked)
     finished = events[-1]
     tokens = [event for event in events if isinstance(event, TokenSampled)]
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "stop"
-    assert tokens[-1].id == comma and finished.usage.output == len(tokens)
-    assert "," not in "".join(event.text for event in events if isinstance(event, TextReleased))
+    assert tokens[-1].id == last_id and finished.usage.output == len(tokens)
+    text = "".join(event.text for event in events if isinstance(event, TextReleased))
+    assert text == tokenizer.decode([token.id for token in tokens[:-1]])
 
 
 class Unstarted(EngineThread):

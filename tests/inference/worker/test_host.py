@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from inference.eventlog.keys import worker_key
+from tests.environment import share_made
 from webapp.operations.supervisor.child import Child
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,9 @@ time.sleep(300)
 def test_a_worker_whose_engine_thread_dies_says_failed_and_ends(
     redis_url: str, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "SIGHTGLASS_REDIS_URL": redis_url, "SIGHTGLASS_THREADS": "1"}
+    share_made(tmp_path)
+    own = {"SIGHTGLASS_DATA": str(tmp_path), "SIGHTGLASS_REDIS_URL": redis_url, "SIGHTGLASS_THREADS": "1"}
+    environment = os.environ | own | {"PYTHONPATH": str(ROOT)}
     child = Child("inference", [sys.executable, "-c", _KILL_THE_ENGINE], tmp_path / "worker.log", environment)
     states, deadline = set(), time.monotonic() + 240
     while child.exit_status is None and time.monotonic() < deadline:

@@ -24,17 +24,12 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.safety_policy import Layer, Release
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.safety.findings import Finding
 from inference.safety.guard import Check, Scan
 from inference.safety.policy import load_policy
 from inference.safety.sentences import WINDOW_CHARS
 from inference.worker.output_guard import OutputGuard
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ _DEADLINE_S = 60
 
 
 @pytest.fixture(scope="module")
-def publisher(model_path: Path, tokenizer: Tokenizer) -> Publisher:
-    return Publisher("w", "smollm2", EngineThread(load_engine(model_path, 1, tokenizer), MemoryEventLog()), unix_us())
+def publisher(tiny_path: Path, tokenizer: Tokenizer) -> Publisher:
+    return Publisher("w", "smollm2", EngineThread(load_engine(tiny_path, 1, tokenizer), MemoryEventLog()), unix_us())
 
 
 def job(tokenizer: Tokenizer, request_id: str, num_output: int) -> Job:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -36,38 +36,45 @@ from inference.protocol.events import (
 )
 from inference.protocol.generations import by_number
 from inference.protocol.request import GenerationRequest, LogitBias, SamplingParams, StepCommand
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, WorkerServices
+from inference.worker.journal import Journal
 from inference.worker.resumption import permitted
 from tests.lost_logs import lose
 from webapp.lifecycle.stream.shared_traces import SharedTrace
 from webapp.traces.file.archive import decode, encode
 
-SCHEMA = json.dumps({"type": "object", "properties": {"age": {"type": "integer", "maximum": 150}}, "required": ["age"]})
+SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {"age": {"type": "integer", "maximum": 150}, "town": {"type": "string"}},
+        "required": ["age", "town"],
+    }
+)
 REQUESTS: dict[str, dict[str, object]] = {
     "greedy": {"temperature": 0},
     "drawn": {"temperature": 1.2, "seed": 7},
     "penalties": {"temperature": 0.9, "seed": 3, "frequency_penalty": 1.0, "presence_penalty": 0.5, "top_k": 40},
     "DRY": {"temperature": 0, "dry_multiplier": 2.0, "repetition_penalty": 1.3},
-    "a stop text": {"temperature": 0, "stop": (" little girl",)},
-    "a stop text of several tokens": {"temperature": 0, "stop": ("girl named", "was a")},
+    "a stop text": {"temperature": 0},
+    "a stop text of several tokens": {"temperature": 0},
     "a schema": {"temperature": 0.5, "seed": 1, "json_schema": SCHEMA},
     "a form": {"temperature": 0, "regex": "[a-f]{3}( [0-9]{2}){4}"},
     "a cycle": {"temperature": 0, "max_tokens": 200, "logit_bias": (LogitBias(id=2683, bias=100.0),)},
 }
+STOPS: dict[str, list[tuple[int, int]]] = {
+    "a stop text": [(14, 17)],
+    "a stop text of several tokens": [(18, 22), (12, 15)],
+}
+"""Tokens of the greedy answer, whose text ends it."""
 
 
 @pytest.fixture(scope="module")
-def engine(model_path: Path, tokenizer: Tokenizer, kernels: Kernels) -> Engine:
+def engine(tiny_path: Path, tokenizer: Tokenizer, kernels: Kernels) -> Engine:
     """With kernels, whose results do not depend on how many rows are computed together."""
-    return load_engine(model_path, 1, tokenizer, kernels=kernels)
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
+    return load_engine(tiny_path, 1, tokenizer, kernels=kernels)
 
 
 @pytest.fixture(scope="module")
@@ -156,9 +163,22 @@ def request(tokenizer: Tokenizer, prompt: str = "Once upon a time", **params: ob
     )
 
 
+@pytest.fixture(scope="module")
+def named(workers: Workers, tokenizer: Tokenizer) -> dict[str, GenerationRequest]:
+    """Requests by their names. Stop texts are parts of the greedy answer, which is another on another CPU."""
+    ids = workers.run(request(tokenizer, **REQUESTS["greedy"])).ids
+    stops = {
+        name: tuple(b"".join(map(tokenizer.piece, ids[start:end])).decode() for start, end in parts)
+        for name, parts in STOPS.items()
+    }
+    return {name: request(tokenizer, **params, stop=stops.get(name, ())) for name, params in REQUESTS.items()}
+
+
 @pytest.mark.parametrize("name", REQUESTS)
-def test_after_any_frame_the_answer_goes_on_as_undisturbed(workers: Workers, tokenizer: Tokenizer, name: str) -> None:
-    asked = request(tokenizer, **REQUESTS[name])
+def test_after_any_frame_the_answer_goes_on_as_undisturbed(
+    workers: Workers, named: dict[str, GenerationRequest], name: str
+) -> None:
+    asked = named[name]
     whole = workers.run(asked)
     assert len(whole.frames) > 2
     for num_frames in range(1, len(whole.frames)):
@@ -172,36 +192,86 @@ def test_after_any_frame_the_answer_goes_on_as_undisturbed(workers: Workers, tok
 
 
 class LossyLog(MemoryEventLog):
-    """A log that is put back to its first frames before one of its appends."""
+    """A log that loses frames once, at the worker's first append of a certain event after its first frame."""
 
-    def __init__(self, before: int, num_left: int) -> None:
+    def __init__(self, is_due: Callable[[AnyEvent], bool], num_left: int) -> None:
         super().__init__()
-        self._before, self._num_left = before, num_left
+        self._is_due, self._num_left, self.is_lost = is_due, num_left, False
 
-    def append(self, request_id: str, *arguments: Any, **named: Any) -> Entry:
-        if len(self.entries(request_id)) == self._before:
-            self._before = 0
+    def append(self, request_id: str, events: Sequence[AnyEvent], *rest: Any, **named: Any) -> Entry:
+        is_begun = len(self.entries(request_id)) > 1
+        if is_begun and not self.is_lost and any(map(self._is_due, events)):
+            self.is_lost = True
             lose(self, request_id, self._num_left)
-        return super().append(request_id, *arguments, **named)
+        return super().append(request_id, events, *rest, **named)
 
 
-@pytest.mark.parametrize("name", ["drawn", "a schema", "a stop text"])
+def is_anything(event: AnyEvent) -> bool:
+    return True
+
+
+def is_half_done(event: AnyEvent) -> bool:
+    return is_over(event) or (isinstance(event, TokenSampled) and event.position >= 8)
+
+
+def is_over(event: AnyEvent) -> bool:
+    return isinstance(event, GenerationFinished)
+
+
+LOSSES: list[tuple[str, Callable[[AnyEvent], bool], int]] = [
+    ("drawn", is_anything, 0),
+    ("drawn", is_half_done, 1),
+    ("a schema", is_half_done, 0),
+    ("a schema", is_over, 2),
+    ("a stop text", is_anything, 1),
+    ("a stop text", is_over, 0),
+]
+"""A request, the event before which its log loses frames, and how many frames are left."""
+
+
+@pytest.mark.parametrize(("name", "is_due", "num_left"), LOSSES)
 def test_a_log_that_loses_frames_in_mid_answer_has_them_again(
-    workers: Workers, tokenizer: Tokenizer, name: str
+    workers: Workers,
+    named: dict[str, GenerationRequest],
+    name: str,
+    is_due: Callable[[AnyEvent], bool],
+    num_left: int,
 ) -> None:
-    asked = msgspec.structs.replace(request(tokenizer, **REQUESTS[name]), log_seq=1)
-    whole = workers.run(asked)
-    for before in range(2, len(whole.frames) + 1):
+    """tests/inference/worker/test_journal.py loses frames at every place of a log that no engine writes."""
+    asked = msgspec.structs.replace(named[name], log_seq=1)
+    whole, log = workers.run(asked), LossyLog(is_due, num_left)
+    log.append("a", [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
+    assert workers.generation(log, msgspec.structs.replace(asked, principal=f"lossy:{name}")).run() is None
+    found = Log(log.read("a"))
+    assert log.is_lost
+    assert (found.ids, found.positions, found.text) == (whole.ids, whole.positions, whole.text)
+    assert found.end == whole.end and log.entries("a")[0].seq == 1
+    for first, second in itertools.pairwise(log.entries("a")):
+        assert (second.seq, second.follows) == (first.last_seq + 1, first.digest)
+
+
+def test_frames_of_an_answer_that_are_lost_at_any_place_are_put_back_as_they_were(
+    workers: Workers, tokenizer: Tokenizer
+) -> None:
+    asked = request(tokenizer, **REQUESTS["penalties"])
+    frames = [Frame(seq=1, events=(GenerationQueued(at=0, attempt=1, queue_depth=0),)), *workers.run(asked).frames]
+    undisturbed = journaled(frames, 0, 0)
+    assert [entry.seq for entry in undisturbed] == [frame.seq for frame in frames] and len(frames) > 3
+    for before in range(2, len(frames)):
         for num_left in range(before):
-            log = LossyLog(before, num_left)
-            log.append("a", [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
-            own = msgspec.structs.replace(asked, principal=f"lossy:{before}:{num_left}:{name}")
-            assert workers.generation(log, own).run() is None
-            found = Log(log.read("a"))
-            assert (found.ids, found.positions, found.text) == (whole.ids, whole.positions, whole.text)
-            assert found.end == whole.end and log.entries("a")[0].seq == 1
-            for first, second in itertools.pairwise(log.entries("a")):
-                assert (second.seq, second.follows) == (first.last_seq + 1, first.digest)
+            assert journaled(frames, before, num_left) == undisturbed
+
+
+def journaled(frames: Sequence[Frame], before: int, num_left: int) -> list[Entry]:
+    """Write the frames; before one of them, all but the log's first ones are lost."""
+    log = MemoryEventLog()
+    log.append("a", frames[0].events, 1)
+    journal = Journal(log, "a", 1, 1)
+    for number, frame in enumerate(frames[1:], 1):
+        if number == before:
+            lose(log, "a", num_left)
+        journal.append(frame.events)
+    return list(log.entries("a"))
 
 
 def test_an_answer_in_step_mode_is_still_led_once_log_and_commands_are_lost(

@@ -20,7 +20,7 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.safety.policy import load_policy
 from inference.worker.output_guard import OutputGuard
 from tests.inference.worker.test_output_guard import text_of, token
@@ -41,11 +41,6 @@ DATA = {
 }
 BEFORE = st.sampled_from(["", "Write to ", "It is:\n", "«", "The answer, of course, is <"])
 AFTER = st.sampled_from(["", ", please.", "\nThat is all there is.", " ; and no more", ")!"])
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
 
 
 def run(guard: Guard, pieces: Sequence[bytes], stop: tuple[str, ...] = ()) -> tuple[OutputGuard, list[AnyEvent]]:

@@ -20,7 +20,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.thinking import Thinking
-from inference.safety import Guard, load_guard
+from inference.safety import Guard
 from inference.safety.policy import load_policy
 from inference.worker.output_guard import OutputGuard
 from tests.inference.worker.test_output_guard import token
@@ -30,11 +30,6 @@ CLOSED = msgspec.structs.replace(OPEN, is_open=False)
 THOUGHT = "Two and two.\nThat is four, I am sure."
 ANSWER = "It is four."
 WHOLE = f"<think>\n{THOUGHT}\n</think>\n\n{ANSWER}"
-
-
-@pytest.fixture(scope="module")
-def guard() -> Guard:
-    return load_guard()
 
 
 def output(guard: Guard, thinking: Thinking = CLOSED, stop: Sequence[str] = ()) -> OutputGuard:

@@ -32,9 +32,10 @@ from inference.protocol.events import (
     TextReleased,
     TokenSampled,
 )
-from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.protocol.request import GenerationRequest, SamplingParams, StepCommand
 from inference.queue.app import make_app
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
+from tests.environment import share_made
 from tests.queues import GENERATE
 from webapp.operations.supervisor.child import Child
 
@@ -83,12 +84,14 @@ class Site:
             time.sleep(0.05)
         return status
 
-    def ask(self, text: str, queue: str = GENERATE, **params: object) -> str:
+    def ask(self, text: str, queue: str = GENERATE, is_stepped: bool = False, **params: object) -> str:
         request_id = f"req_{next(self._numbers)}"
-        self.call(request_id, text, queue, **params)
+        self.call(request_id, text, queue, is_stepped, **params)
         return request_id
 
-    def call(self, request_id: str, text: str, queue: str = GENERATE, **params: object) -> None:
+    def call(
+        self, request_id: str, text: str, queue: str = GENERATE, is_stepped: bool = False, **params: object
+    ) -> None:
         settings: dict[str, object] = {"temperature": 0, "max_tokens": 24} | params
         generation = GenerationRequest(
             request_id=request_id,
@@ -98,6 +101,7 @@ class Site:
             params=SamplingParams(**settings),  # type: ignore[arg-type]
             accepted_unix_us=unix_us(),
             principal="",
+            is_stepped=is_stepped,
         )
         with suppress(Fenced):
             self.log.append(request_id, [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
@@ -140,10 +144,11 @@ def start(redis_url: str, template: ChatTemplate, tmp_path_factory: pytest.TempP
         command = [sys.executable, "-m", "celery", "-A", "inference.worker.app", "worker", "-n", f"test{number}@%h"]
         options = ["-P", "threads", "-c", str(NUM_THREADS), "--without-gossip", "--without-mingle"]
         # One thread: two that share a busy core wait for each other at every matrix product.
+        data = tmp_path_factory.mktemp("worker")
+        share_made(data)
         own = {"SIGHTGLASS_REDIS_URL": url, "SIGHTGLASS_THREADS": "1", "PYTHONPATH": str(ROOT)}
-        environment = os.environ | own | settings
-        log_path = tmp_path_factory.mktemp("worker") / "worker.log"
-        sites.append(Site(Child("inference", [*command, *options], log_path, environment), url, template))
+        environment = os.environ | own | {"SIGHTGLASS_DATA": str(data)} | settings
+        sites.append(Site(Child("inference", [*command, *options], data / "worker.log", environment), url, template))
         return sites[-1]
 
     yield build
@@ -238,10 +243,8 @@ def test_a_worker_without_its_model_says_why_and_takes_nothing(start: Start) -> 
 def test_a_worker_told_to_stop_ends_its_answers_and_gives_back_what_waits(start: Start) -> None:
     site = start(SIGHTGLASS_DRAIN_S="240")
     name = site.wait_for("ready") and site.name()
-    # Long enough for what follows: the answer cannot end itself.
-    request_id = site.ask(
-        "Tell me a story about the sea.", max_tokens=1500, banned_token_ids=ENDS, stop_on_repetition=False
-    )
+    request_id = site.ask("Tell me a story about the sea.", is_stepped=True, max_tokens=12, banned_token_ids=ENDS)
+    site.log.command(request_id, StepCommand(position=0))
     site.wait_for_text(request_id)
     site.child.send(signal.SIGTERM)
     site.wait_for("draining")
@@ -249,9 +252,12 @@ def test_a_worker_told_to_stop_ends_its_answers_and_gives_back_what_waits(start:
         time.sleep(0.05)
     site.ask("Sent to this worker.", queue=worker_queue(name))
     site.ask("Sent to any worker.")
+    assert not site.client.llen("settle")
+    site.log.command(request_id, StepCommand(position=1, num_tokens=None))
     assert site.settled() == {request_id: None}
     assert site.child.wait(_START_S)
-    assert isinstance(site.events(request_id)[-1], GenerationFinished)
+    finished = site.events(request_id)[-1]
+    assert isinstance(finished, GenerationFinished) and finished.finish_reason == "length"
     assert site.client.llen(GENERATE) == 2
     assert site.status() == {} and site.client.exists(worker_queue(name)) == 0
 

