@@ -40,6 +40,8 @@ THOUGHT = f"<think>\nThe key is {SECRET} and no other.\n</think>\n\n{SAID}."
 EXPRESSION = "((378282*1000+246)*1000+310)*1000+5"
 CALL = WRITE + written("calculator", json.dumps({"expression": EXPRESSION}))
 WITHHELD = {"rewritten": SECRET, "blocked": ADDRESS, "tool's result": CARD, "file": IN_FILE}
+CODE = re.compile(rb"<(script|style)>.*?</\1>", re.DOTALL)
+"""Of a page. Its data stand in an element with attributes."""
 Bytes = dict[str, bytes]
 """All that was recorded, by the place where it was found."""
 Found = dict[str, dict[str, list[str]]]
@@ -256,7 +258,16 @@ def found(recorded: Bytes, tokenizer: Tokenizer) -> Found:
     ids = {name: written_ids(tokenizer, answers[name], WITHHELD[name]) for name in answers}
     wanted = {name: Wanted(text, ids.get(name, ())) for name, text in WITHHELD.items()}
     wanted["the rest"] = Wanted(SAID, written_ids(tokenizer, REWRITTEN, SAID))
-    return {place: dict(zip(wanted, found_in(data, *wanted.values()), strict=True)) for place, data in recorded.items()}
+    apart = with_code_once(recorded)
+    ways = {data: found_in(data, *wanted.values()) for data in set(apart.values())}
+    return {place: dict(zip(wanted, ways[data], strict=True)) for place, data in apart.items()}
+
+
+def with_code_once(recorded: Bytes) -> Bytes:
+    """Take out of each page the code and style that all of them hold, and search these once. A page's data stay."""
+    codes = {found.group() for data in recorded.values() for found in CODE.finditer(data)}
+    alone = {f"code or style {number}": code for number, code in enumerate(codes)}
+    return {place: CODE.sub(b"", data) for place, data in recorded.items()} | alone
 
 
 @pytest.mark.parametrize("name", WITHHELD)
