@@ -1,6 +1,6 @@
 """The site's own tests again, on PostgreSQL: what they say of SQLite holds there too.
 
-`make postgres` runs whole suites there. The usual run takes the tests with the mark `database` alone.
+`make test-whole` runs whole suites there. The usual run takes the tests with the mark `database` alone.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from pathlib import Path
 
 import psycopg
 
+from tests.environment import IS_WHOLE
+
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "tests" / "webapp"
-WHOLE = "SIGHTGLASS_TEST_WHOLE_SUITES"
 _SUITES = ("billing", "lifecycle", "limits", "library")
 """The suites whose queries lock, count or search most. All suites take half an hour there."""
 
 
 def test_what_uses_the_database_passes_on_postgres(postgres_url: str) -> None:
-    marks, paths = ("django_db", _whole_suites()) if WHOLE in os.environ else ("django_db and database", _marked())
+    marks, paths = ("django_db", _whole_suites()) if IS_WHOLE else ("django_db and database", _marked())
     options = ["-m", f"{marks} and not slow", "--create-db", "--reuse-db"]
     environment = os.environ | {"SIGHTGLASS_DATABASE_URL": postgres_url}
     command: list[str | Path] = [sys.executable, "-m", "pytest", *options, *paths]

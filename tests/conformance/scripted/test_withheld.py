@@ -90,12 +90,14 @@ def recorded(site: Processes, access: Access, scripted: str, thinker: str, stric
     ids = {request_id for name in ASKED for request_id in chatted(site, scripted, name, ASKED[name], sent)}
     ids |= set(chatted(site, scripted, "call", CALL, sent, tools=["calculator"]))
     ids |= set(chatted(site, thinker, "thought", backwards(THOUGHT), sent))
-    for name, text in ASKED.items():
-        ids |= set(called(access, scripted, name, text, sent))
-    ids |= set(called(access, thinker, "thought", backwards(THOUGHT), sent))
+    asked = [(scripted, name, text) for name, text in ASKED.items()] + [(thinker, "thought", backwards(THOUGHT))]
+    sent_whole = {each for told in asked for each in called(access, *told, False, sent)}
+    ids |= {each for told in asked for each in called(access, *told, True, sent)}
     refused_file(site)
-    for request_id in ids:
+    for request_id in ids | sent_whole:
         site.settled(request_id)
+    # The trace of a request does not depend on how its answer was sent: one of the two is exported.
+    for request_id in ids:
         sent |= shared(site, request_id) | explained(access, request_id)
     return sent | swept(site, ids) | kept(site)
 
@@ -126,8 +128,8 @@ def socket_of(site: Processes) -> Any:
     return connect(url, origin=address, additional_headers={"Cookie": cookie}, max_queue=None, max_size=None)
 
 
-def called(access: Access, model: str, name: str, text: str, sent: Bytes) -> Iterator[str]:
-    """Ask in the words of each API, streamed and whole."""
+def called(access: Access, model: str, name: str, text: str, is_stream: bool, sent: Bytes) -> Iterator[str]:
+    """Ask in the words of each API, for an answer that is streamed or sent whole."""
     told = [{"role": "user", "content": text}]
     probable = {"logprobs": True, "top_logprobs": 5}
     limit, output = {"max_tokens": 400}, {"max_output_tokens": 400}
@@ -139,7 +141,7 @@ def called(access: Access, model: str, name: str, text: str, sent: Bytes) -> Ite
     }
     headers = {"Authorization": f"Bearer {access.key}", "anthropic-version": "2023-06-01"}
     with httpx.Client(base_url=access.address, headers=headers, timeout=240) as client:
-        for (path, body), is_stream in ((each, is_stream) for each in bodies.items() for is_stream in (False, True)):
+        for path, body in bodies.items():
             answer = client.post(path, json={"model": model, "stream": is_stream} | body).raise_for_status()
             sent[f"{name}: {path}{' streamed' if is_stream else ''}"] = answer.content
             if found := re.search(rb'"id":\s*"(resp_\w+)"', answer.content):
