@@ -2,11 +2,12 @@
 # make test: set up what is missing, then run every check and test.
 # make test-fast: ruff, mypy, and the tests that touch neither database, Redis, model nor process. Two minutes.
 # make test-changed: the tests downstream of what changed since main. BASE=REF: since REF. SUITES="browser faults": these too.
+# make test-whole: the suites of which `make test` runs a part: those on PostgreSQL, and the calls that are made up.
 # make kernels: test every family, format and form of models. Do so after a change in inference/kernels or inference/models.
 # make scoreboard: kill and hold real workers for an hour at most, and write docs/reliability.md.
 PYTHON ?= python3
 
-.PHONY: up test test-fast test-changed lint kernels scoreboard
+.PHONY: up test test-fast test-changed test-whole lint kernels scoreboard
 up:
 	@$(PYTHON) scripts/bootstrap.py
 	@exec .venv/bin/python manage.py up
@@ -22,6 +23,11 @@ test-fast:
 test-changed:
 	@$(PYTHON) scripts/bootstrap.py --dev
 	@exec .venv/bin/python -m scripts.check --lane changed --base "$(BASE)" --suites "$(SUITES)"
+
+test-whole: export SIGHTGLASS_TEST_WHOLE = 1
+test-whole:
+	@$(PYTHON) scripts/bootstrap.py --dev
+	@exec .venv/bin/python -m pytest tests/postgres/test_suites.py tests/conformance/test_schemathesis.py
 
 lint:
 	@$(PYTHON) scripts/bootstrap.py --dev

@@ -150,7 +150,7 @@ def downstream() -> dict[str, set[str]]:
 
 
 def _mirrored(name: str) -> str:
-    """The package that tests/webapp/models/billing/test_prices.py tests; the whole side for a file above the packages."""
+    """The group that tests/webapp/models/billing/test_prices.py tests; the whole side for a file above the groups."""
     _, side, *rest = PurePosixPath(name).parts
     return f"{side}.{rest[0]}" if len(rest) > 1 else side
 

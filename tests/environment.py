@@ -28,6 +28,8 @@ MADE = Path(os.environ.setdefault("SIGHTGLASS_TEST_MADE", f"{DATA}/made"))
 All processes of one run share them; the first makes them.
 """
 KERNELS, WEIGHTS = MADE / "kernels", MADE / "weights"
+IS_WHOLE = "SIGHTGLASS_TEST_WHOLE" in os.environ
+"""True: suites that usually run a part of what they could run all of it (`make test-whole`)."""
 _ROOT = Path(__file__).parents[1]
 _DATABASE = "sightglass.sqlite3"
 _OF_ITS_OWN = ("SIGHTGLASS_DATABASE_URL", "SIGHTGLASS_MODEL", "SIGHTGLASS_BACKEND", "SIGHTGLASS_WORKERS")

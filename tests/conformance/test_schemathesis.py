@@ -1,6 +1,6 @@
 """Schemathesis makes up calls from the OpenAPI document, also wrong ones: no answer is a 5xx.
 
-It draws the same calls each time.
+It draws the same calls each time: a few of each operation, and with `make test-whole` three times as many.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from scripts.bootstrap import client_python
 from tests.conformance.conftest import EMBEDDING_MODEL, SMALL_MODEL
+from tests.environment import IS_WHOLE
 from tests.faults.conftest import ROOT, Processes
 
 DOCUMENT = ROOT / "docs" / "openapi.json"
@@ -32,13 +33,19 @@ ANSWERED = {
 }  # fmt: skip
 
 
-def answers_of(small: Processes, folder: Path, document: Path, header: str, *options: str) -> set[tuple[str, int]]:
-    """Path and status of every answer. Fails at a 5xx, with the call that repeats it."""
+def answers_of(
+    small: Processes, folder: Path, document: Path, header: str, num: int, *options: str
+) -> set[tuple[str, int]]:
+    """Path and status of every answer to so many calls of each operation.
+
+    Fails at a 5xx, with the call that repeats it.
+    """
     report = folder / "answers.har"
     command: list[str | Path] = [
         client_python("schemathesis").with_name("st"), "run", document, "--url", str(small.client.base_url),
         "--header", header, "--checks", "not_a_server_error", "--generation-deterministic", "--no-color",
-        "--warnings", "off", "--request-timeout", "60", "--report", "har", "--report-har-path", report, *options,
+        "--warnings", "off", "--request-timeout", "60", "--report", "har", "--report-har-path", report,
+        "--phases", "fuzzing", "-n", str(num * 3 if IS_WHOLE else num), *options,
     ]  # fmt: skip
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
@@ -63,26 +70,24 @@ def working(folder: Path) -> Path:
 
 def test_calls_of_both_families_that_nearly_work(small: Processes, small_key: str, tmp_path: Path) -> None:
     document, header = working(tmp_path), f"Authorization: Bearer {small_key}"
-    found = answers_of(
-        small, tmp_path, document, header, "--include-path-regex", "^/v1/", "--phases", "fuzzing", "-n", "15"
-    )
+    found = answers_of(small, tmp_path, document, header, 5, "--include-path-regex", "^/v1/")
     assert {path for path, status in found if status == 200} >= ANSWERED
 
 
 def test_calls_of_both_families_of_any_form(small: Processes, small_key: str, tmp_path: Path) -> None:
-    header, only = f"Authorization: Bearer {small_key}", ("--include-path-regex", "^/v1/", "--phases", "fuzzing")
-    assert answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "12")
+    header = f"Authorization: Bearer {small_key}"
+    assert answers_of(small, tmp_path, DOCUMENT, header, 4, "--include-path-regex", "^/v1/")
 
 
 def test_calls_of_the_sites_own_api_by_key(small: Processes, small_key: str, tmp_path: Path) -> None:
-    header, only = f"Authorization: Bearer {small_key}", ("--include-path-regex", "^/api/", "--phases", "fuzzing")
-    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "3")
+    header = f"Authorization: Bearer {small_key}"
+    found = answers_of(small, tmp_path, DOCUMENT, header, 1, "--include-path-regex", "^/api/")
     assert {status for _, status in found} >= {200, 400, 404}
 
 
 def test_readings_of_the_sites_own_api_by_an_operator(small: Processes, tmp_path: Path) -> None:
     """By a session, which reaches operators' operations too. It writes nothing: a call could end the session."""
     header = f"Cookie: sessionid={small.client.cookies['sessionid']}"
-    only = ("--include-method", "GET", "--exclude-path-regex", "^/v1/", "--phases", "fuzzing")
-    found = answers_of(small, tmp_path, DOCUMENT, header, *only, "-n", "5")
+    only = ("--include-method", "GET", "--exclude-path-regex", "^/v1/")
+    found = answers_of(small, tmp_path, DOCUMENT, header, 2, *only)
     assert {status for _, status in found} >= {200, 404}

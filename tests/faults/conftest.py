@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
-import os
 import shutil
 import signal
 import sqlite3
@@ -23,10 +23,12 @@ from django.conf import settings
 
 from tests.environment import needs_migration, share_database, share_made
 from tests.ports import free_port
+from tests.preloaded import PreloadedChild, end_forks_of, manage
 from tests.sign_in import link_in, sign_in_by_link
 from webapp.operations.supervisor.child import Child
 from webapp.operations.supervisor.model_workers import ModelWorker
 from webapp.operations.supervisor.product import Product
+from webapp.operations.supervisor.roles import environment_of
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 2
@@ -37,6 +39,8 @@ SETTINGS = {
     # Two threads that share a busy core wait for each other at every matrix product.
     "SIGHTGLASS_THREADS": "1",
 }
+_START_POLL_S = 0.2
+"""While a process starts. Each look at the site computes for 10 ms, which the start would have had."""
 PATIENT = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "60", "SIGHTGLASS_STALL_TIMEOUT_S": "60"}
 """For what is not about time, on a machine that has other work."""
 
@@ -49,24 +53,17 @@ class Processes:
         self.data = data
         self._environment = dataclasses.replace(settings.ENVIRONMENT, data=data, port=free_port())
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in (SETTINGS | environment).items():
+            for name, value in (SETTINGS | environment | {"PORT": str(self._environment.port)}).items():
                 patch.setenv(name, value)
-            self._product = Product(self._environment)
-        port = str(self._environment.port)
-        own = {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": self._product.redis_url, "PORT": port}
-        env = os.environ | environment | own
+            self._product = Product(self._environment, PreloadedChild)
         self.redis_url = self._product.redis_url
-        self._env = env
+        self._env = environment_of("web", self._product._env)
         url = environment.get("SIGHTGLASS_DATABASE_URL")
         self.connect: Callable[[], Any] = lambda: (
             psycopg.connect(url) if url else sqlite3.connect(data / "sightglass.sqlite3", timeout=30)
         )
         """Opens the product's database."""
-        self.manage: Callable[..., str] = lambda *arguments: (
-            subprocess.run(
-                [sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=True
-            ).stdout
-        )
+        self.manage: Callable[..., str] = functools.partial(manage, self._env)
         self._children: list[Child] = []
         self.inference: list[Child] = []
         """All inference workers that were started."""
@@ -94,7 +91,7 @@ class Processes:
     def start_inference(self, state: str = "ready") -> Child:
         """Returns when its model is loaded, or whatever else is expected of it."""
         child = self.add_inference()
-        until(lambda: any(worker["state"] == state for worker in self.workers()), 240)
+        until(lambda: any(worker["state"] == state for worker in self.workers()), 240, _START_POLL_S)
         return child
 
     def add_inference(self) -> Child:
@@ -108,7 +105,7 @@ class Processes:
         command = [sys.executable, "-m", "celery", "-A", app, "worker", "-n", f"{worker.name}@%h"]
         options = ["-c", "16", "-P", "threads", "--without-gossip", "--without-mingle", "--without-heartbeat"]
         log = self._product.logs / f"{worker.name}.log"
-        return self._keep(Child(worker.name, [*command, *options], log, worker.environment(self._env)))
+        return self._keep(PreloadedChild(worker.name, [*command, *options], log, worker.environment(self._env)))
 
     def start_python(self, code: str, *arguments: str) -> subprocess.Popen[str]:
         """Run code in a process of the site's, and read what it prints. The caller ends it."""
@@ -130,7 +127,7 @@ class Processes:
         until(lambda: self.status("/readyz") == 503, 120)
 
     def wait_for(self, path: str) -> None:
-        until(lambda: self.status(path) == 200, 240)
+        until(lambda: self.status(path) == 200, 240, _START_POLL_S)
 
     def status(self, path: str) -> int | None:
         try:
@@ -201,6 +198,7 @@ class Processes:
         for child in reversed(self._children):
             child.send(signal.SIGKILL)
             assert child.wait(10)
+        end_forks_of(self._env)
         shutil.rmtree(self._product.runtime)
 
 
@@ -217,11 +215,11 @@ def kill(child: Child) -> None:
     assert child.wait(10)
 
 
-def until(is_true: Callable[[], bool], limit_s: float) -> None:
+def until(is_true: Callable[[], bool], limit_s: float, every_s: float = 0.05) -> None:
     deadline = time.monotonic() + limit_s
     while not is_true():
         assert time.monotonic() < deadline
-        time.sleep(0.05)
+        time.sleep(every_s)
 
 
 @pytest.fixture(scope="module")

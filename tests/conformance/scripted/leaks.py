@@ -25,6 +25,8 @@ _STEP = 4
 """From one window to the next. So 11 characters of the text hold a window."""
 _NUM_IDS = 3
 """Token ids that must stand together."""
+_BETWEEN = b"\xff\xfe\xff"
+"""In no text and in no form of it."""
 _MEMBER = re.compile(rb'"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+|\[[^\[\]{}]*\])')
 _ENCODED = re.compile(rb"[A-Za-z0-9+/_-]{120,}={0,2}")
 _ZSTD, _GZIP, _ZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08", b"PK\x03\x04"
@@ -69,11 +71,10 @@ def found_in(data: bytes, *wanted: Wanted) -> list[list[str]]:
     found: list[set[str]] = [set() for _ in wanted]
     for part in _parts(data):
         members = _members(part)
-        joined = [*_joined_texts(members)]
+        joined = _BETWEEN.join(_joined_texts(members))
         for ways, each in zip(found, wanted, strict=True):
             ways.update(name for form, name in each.forms.items() if form in part)
-            pieces = (name for form, name in each.forms.items() if any(form in text for text in joined))
-            ways.update(f"{name}, piece by piece" for name in pieces)
+            ways.update(f"{name}, piece by piece" for form, name in each.forms.items() if form in joined)
             ways.update(_ids_in(part, members, each.runs))
     return [sorted(ways) for ways in found]
 

@@ -40,6 +40,8 @@ THOUGHT = f"<think>\nThe key is {SECRET} and no other.\n</think>\n\n{SAID}."
 EXPRESSION = "((378282*1000+246)*1000+310)*1000+5"
 CALL = WRITE + written("calculator", json.dumps({"expression": EXPRESSION}))
 WITHHELD = {"rewritten": SECRET, "blocked": ADDRESS, "tool's result": CARD, "file": IN_FILE}
+CODE = re.compile(rb"<(script|style)>.*?</\1>", re.DOTALL)
+"""Of a page. Its data stand in an element with attributes."""
 Bytes = dict[str, bytes]
 """All that was recorded, by the place where it was found."""
 Found = dict[str, dict[str, list[str]]]
@@ -88,12 +90,14 @@ def recorded(site: Processes, access: Access, scripted: str, thinker: str, stric
     ids = {request_id for name in ASKED for request_id in chatted(site, scripted, name, ASKED[name], sent)}
     ids |= set(chatted(site, scripted, "call", CALL, sent, tools=["calculator"]))
     ids |= set(chatted(site, thinker, "thought", backwards(THOUGHT), sent))
-    for name, text in ASKED.items():
-        ids |= set(called(access, scripted, name, text, sent))
-    ids |= set(called(access, thinker, "thought", backwards(THOUGHT), sent))
+    asked = [(scripted, name, text) for name, text in ASKED.items()] + [(thinker, "thought", backwards(THOUGHT))]
+    sent_whole = {each for told in asked for each in called(access, *told, False, sent)}
+    ids |= {each for told in asked for each in called(access, *told, True, sent)}
     refused_file(site)
-    for request_id in ids:
+    for request_id in ids | sent_whole:
         site.settled(request_id)
+    # The trace of a request does not depend on how its answer was sent: one of the two is exported.
+    for request_id in ids:
         sent |= shared(site, request_id) | explained(access, request_id)
     return sent | swept(site, ids) | kept(site)
 
@@ -124,8 +128,8 @@ def socket_of(site: Processes) -> Any:
     return connect(url, origin=address, additional_headers={"Cookie": cookie}, max_queue=None, max_size=None)
 
 
-def called(access: Access, model: str, name: str, text: str, sent: Bytes) -> Iterator[str]:
-    """Ask in the words of each API, streamed and whole."""
+def called(access: Access, model: str, name: str, text: str, is_stream: bool, sent: Bytes) -> Iterator[str]:
+    """Ask in the words of each API, for an answer that is streamed or sent whole."""
     told = [{"role": "user", "content": text}]
     probable = {"logprobs": True, "top_logprobs": 5}
     limit, output = {"max_tokens": 400}, {"max_output_tokens": 400}
@@ -137,7 +141,7 @@ def called(access: Access, model: str, name: str, text: str, sent: Bytes) -> Ite
     }
     headers = {"Authorization": f"Bearer {access.key}", "anthropic-version": "2023-06-01"}
     with httpx.Client(base_url=access.address, headers=headers, timeout=240) as client:
-        for (path, body), is_stream in ((each, is_stream) for each in bodies.items() for is_stream in (False, True)):
+        for path, body in bodies.items():
             answer = client.post(path, json={"model": model, "stream": is_stream} | body).raise_for_status()
             sent[f"{name}: {path}{' streamed' if is_stream else ''}"] = answer.content
             if found := re.search(rb'"id":\s*"(resp_\w+)"', answer.content):
@@ -256,7 +260,16 @@ def found(recorded: Bytes, tokenizer: Tokenizer) -> Found:
     ids = {name: written_ids(tokenizer, answers[name], WITHHELD[name]) for name in answers}
     wanted = {name: Wanted(text, ids.get(name, ())) for name, text in WITHHELD.items()}
     wanted["the rest"] = Wanted(SAID, written_ids(tokenizer, REWRITTEN, SAID))
-    return {place: dict(zip(wanted, found_in(data, *wanted.values()), strict=True)) for place, data in recorded.items()}
+    apart = with_code_once(recorded)
+    ways = {data: found_in(data, *wanted.values()) for data in set(apart.values())}
+    return {place: dict(zip(wanted, ways[data], strict=True)) for place, data in apart.items()}
+
+
+def with_code_once(recorded: Bytes) -> Bytes:
+    """Take out of each page the code and style that all of them hold, and search these once. A page's data stay."""
+    codes = {found.group() for data in recorded.values() for found in CODE.finditer(data)}
+    alone = {f"code or style {number}": code for number, code in enumerate(codes)}
+    return {place: CODE.sub(b"", data) for place, data in recorded.items()} | alone
 
 
 @pytest.mark.parametrize("name", WITHHELD)

@@ -106,6 +106,7 @@ def test_a_lost_workers_answer_goes_to_another_with_the_same_prompt(
 
 
 @database
+@pytest.mark.database
 def test_of_several_watchdogs_one_takes_over(request_: Request, redis_client: redis.Redis) -> None:
     prepare(request_.pk)
     redis_client.delete(GENERATE)

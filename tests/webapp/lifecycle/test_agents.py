@@ -240,6 +240,7 @@ def test_a_parent_that_waits_is_not_ended_as_silent(delegating: Request, redis_c
     assert not delegating.is_settled
 
 
+@pytest.mark.database
 def test_the_trace_of_a_parent_is_deleted_with_those_of_its_agents(
     delegating: Request, redis_client: redis.Redis
 ) -> None:
@@ -278,6 +279,7 @@ def test_agents_of_a_parent_whose_settling_process_died_are_stopped(
     assert agent.is_settled
 
 
+@pytest.mark.database
 def test_a_process_that_is_late_finds_the_agent_of_the_other(
     parent: Request, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,6 +227,7 @@ def test_a_decision_while_calls_run_is_found_when_they_end(
     assert title() == "Sums" and generated(redis_client).generation == 1
 
 
+@pytest.mark.database
 def test_the_same_decision_again_changes_nothing_and_another_is_refused(
     waiting: Request, redis_client: redis.Redis
 ) -> None:
@@ -261,6 +262,7 @@ def test_a_decision_that_no_process_carried_on_is_carried_on(waiting: Request, r
     assert title() == "Sums" and len(results(waiting)) == 1
 
 
+@pytest.mark.database
 def test_a_call_that_a_lost_process_may_have_run_is_not_run_again(waiting: Request, redis_client: redis.Redis) -> None:
     decide(waiting, "call_0_0", approve=True)
     redis_client.delete("tools")

@@ -99,6 +99,7 @@ def test_a_refused_request_calls_no_worker(request_: Request, redis_client: redi
 
 
 @pytest.mark.parametrize("text", ["Hello", HARMFUL])
+@pytest.mark.database
 def test_a_request_that_is_delivered_twice_is_prepared_once(
     request_: Request, redis_client: redis.Redis, text: str
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_request_that_is_delivered_twice_is_prepared_once(
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
+@pytest.mark.database
 def test_of_two_deliveries_at_the_same_time_the_later_does_nothing(
     request_: Request, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch, is_broken: bool
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_stopped_request_calls_no_worker(request_: Request, redis_client: redi
     assert redis_client.llen(GENERATE) == 0
 
 
+@pytest.mark.database
 def test_a_deleted_request_calls_no_worker(request_: Request, redis_client: redis.Redis) -> None:
     request_id = request_.pk
     request_.delete()

@@ -178,6 +178,7 @@ def test_a_lost_run_of_calls_is_made_again_and_a_late_one_writes_nothing(
     assert generated(redis_client).generation == 1
 
 
+@pytest.mark.database
 def test_a_second_delivery_of_the_calls_does_nothing(calling: Request, redis_client: redis.Redis) -> None:
     answered(calling, redis_client, CALL)
     found = body(redis_client, "tools")
@@ -187,6 +188,7 @@ def test_a_second_delivery_of_the_calls_does_nothing(calling: Request, redis_cli
     assert events_of(calling) == before
 
 
+@pytest.mark.database
 def test_a_run_that_died_after_a_result_keeps_it(calling: Request, redis_client: redis.Redis) -> None:
     answered(calling, redis_client, CALL + written("current_time", '{"zone": "UTC"}'))
     redis_client.delete("tools")

@@ -107,6 +107,7 @@ def test_a_failure_whose_report_was_lost_settles_by_its_own_code(request_: Reque
 
 
 @pytest.mark.parametrize("step", ["webapp.lifecycle.settle.record", "webapp.traces.store.save"])
+@pytest.mark.database
 def test_a_run_that_dies_after_any_step_is_completed_by_the_next(
     request_: Request, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -165,6 +166,7 @@ async def all_frames(request: Request) -> list[WireFrame]:
         await hub().close()
 
 
+@pytest.mark.database
 def test_a_stop_that_comes_too_late_leaves_the_log_at_its_end(request_: Request) -> None:
     generate(request_)
     late = Request.objects.get()
@@ -175,6 +177,7 @@ def test_a_stop_that_comes_too_late_leaves_the_log_at_its_end(request_: Request)
     assert isinstance(services.event_log().read(request_.pk)[-1].events[-1], RequestFinished)
 
 
+@pytest.mark.database
 def test_a_log_that_cannot_be_read_is_waited_for_without_the_databases_lock(
     request_: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +191,7 @@ def test_a_log_that_cannot_be_read_is_waited_for_without_the_databases_lock(
             settle(request_.pk)
 
 
+@pytest.mark.database
 def test_tokens_are_packed_without_the_databases_lock(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
     def watched(tokens: Sequence[TokenSampled]) -> TokenColumns:
         were_locked.append(connection.in_atomic_block)
@@ -203,6 +207,7 @@ def test_tokens_are_packed_without_the_databases_lock(request_: Request, monkeyp
     assert saved(request_, TokenSampled) == sampled
 
 
+@pytest.mark.database
 def test_what_came_into_the_log_before_the_lock_was_had_is_settled_too(
     request_: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +225,7 @@ def test_what_came_into_the_log_before_the_lock_was_had_is_settled_too(
     assert len(saved(request_, TokenSampled)) == 1
 
 
+@pytest.mark.database
 def test_later_runs_change_nothing(request_: Request) -> None:
     generate(request_)
     for failure in (None, LOST, None):
@@ -227,6 +233,7 @@ def test_later_runs_change_nothing(request_: Request) -> None:
     check_settled_once(request_)
 
 
+@pytest.mark.database
 def test_a_later_run_reads_nothing(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task that is delivered again finds the end in the database."""
     generate(request_)
@@ -282,6 +289,7 @@ def test_a_prepare_that_was_overtaken_writes_nothing(request_: Request) -> None:
     assert services.event_log().last_seq(request_.pk) == 1
 
 
+@pytest.mark.database
 def test_a_prepare_that_is_delivered_twice_prepares_once(request_: Request) -> None:
     prepare(request_.pk)
     num_before = services.event_log().last_seq(request_.pk)
@@ -289,6 +297,7 @@ def test_a_prepare_that_is_delivered_twice_prepares_once(request_: Request) -> N
     assert services.event_log().last_seq(request_.pk) == num_before > 1
 
 
+@pytest.mark.database
 def test_a_nul_in_an_answer_is_stored_as_a_replacement_character(request_: Request) -> None:
     log(request_, TextReleased(at=8, text="a\x00b", num_tokens=2))
     settle(request_.pk, LOST)
@@ -296,6 +305,7 @@ def test_a_nul_in_an_answer_is_stored_as_a_replacement_character(request_: Reque
     assert request_.output_text == "a\ufffdb"
 
 
+@pytest.mark.database
 def test_a_nul_in_a_call_or_its_result_is_stored_as_a_replacement_character(request_: Request) -> None:
     accepted = beginning(request_)
     text = 'a\x00b<tool_call>{"name": "calculator", "arguments": {"expression": "1\x00"}}</tool_call>'

@@ -159,6 +159,7 @@ def test_a_request_that_is_refused_is_recorded(alice: User, redis_client: object
     assert not SpeedSketch.objects.exists()
 
 
+@pytest.mark.database
 def test_sums_are_rebuilt_after_a_migration_only(request_: Request) -> None:
     answer(request_, Usage(uncached_input=5, output=3))
     settle(request_.pk)
@@ -218,6 +219,7 @@ class Recount(TransactionTestCase):
 
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="a test's database in memory has no writers side by side")
+@pytest.mark.database
 def test_a_recount_while_requests_settle_loses_none(alice: User) -> None:
     """Settlements go on in other threads, as in other processes."""
     errors: list[Exception] = []

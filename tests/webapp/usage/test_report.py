@@ -110,6 +110,7 @@ def month(alice: User, bob: User) -> list[UsageRecord]:
     ("zone", "by"),
     [("UTC", "model"), ("Europe/Berlin", "user"), ("Asia/Kolkata", "group"), ("UTC", "surface"), ("UTC", "status")],
 )
+@pytest.mark.database
 def test_groups_and_parts_add_up_to_the_whole(operator: Client, month: list[UsageRecord], zone: str, by: str) -> None:
     found = get(operator, **OCTOBER, by=by, zone=zone)
     assert found["now"]["num_requests"] > 80
@@ -121,6 +122,7 @@ def test_groups_and_parts_add_up_to_the_whole(operator: Client, month: list[Usag
     assert len(found["starts"]) == 31 == len(found["speed"]["queue_us"]["points"])
 
 
+@pytest.mark.database
 def test_figures_equal_those_of_the_records(operator: Client, month: list[UsageRecord]) -> None:
     found = get(operator, **OCTOBER, zone="Europe/Berlin")
     first, last = datetime(2026, 10, 1, tzinfo=BERLIN), datetime(2026, 11, 1, tzinfo=BERLIN)
@@ -157,6 +159,7 @@ def test_the_users_and_groups_of_a_period_can_be_chosen(operator: Client, alice:
     assert {group["label"] for group in found["groups"]} == {"blue, red", "No group"}
 
 
+@pytest.mark.database
 def test_months_and_hours_count_the_same_requests(operator: Client, month: list[UsageRecord]) -> None:
     year = get(operator, first="2026-01-01", last="2026-12-31", zone="Europe/Berlin")
     assert (year["unit"], year["counted_in"], len(year["starts"])) == ("month", "UTC", 12)

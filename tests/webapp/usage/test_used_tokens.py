@@ -29,6 +29,7 @@ def alice() -> User:
     return User.objects.create_user("alice")
 
 
+@pytest.mark.database
 def test_tokens_are_counted_by_model_and_day_of_utc(alice: User) -> None:
     """In Berlin the period begins two hours before midnight of UTC."""
     late, noon = datetime(2026, 10, 4, 22, 30, tzinfo=UTC), datetime(2026, 10, 5, 12, tzinfo=UTC)

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 # A signal to the group is for the program: the guard ignores it, says that it does, and waits for the pipe's end.
 _GUARD = "trap '' HUP INT QUIT USR1 USR2 PIPE ALRM TERM TSTP; echo; read _; kill -KILL 0"
@@ -36,14 +37,7 @@ class Child:
         self._guard = _start_guard()
         try:
             with log_path.open("wb") as log:
-                self._process = subprocess.Popen(
-                    list(map(str, command)),
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    stdin=subprocess.DEVNULL,
-                    env=env,
-                    process_group=self._guard.pid,
-                )
+                self._process = self._run(list(map(str, command)), log, env, self._guard.pid)
         except BaseException:
             self._end_group()
             raise
@@ -98,6 +92,18 @@ class Child:
         """The log's last line, usually the reason for the exit."""
         lines = self.log().strip().splitlines()
         return lines[-1] if lines else "(its log is empty)"
+
+    def _run(
+        self, command: Sequence[str], log: IO[bytes], env: dict[str, str], process_group: int
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=env,
+            process_group=process_group,
+        )
 
     def _end_group(self) -> None:
         self.send(signal.SIGKILL)

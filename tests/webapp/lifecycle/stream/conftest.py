@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -23,8 +22,8 @@ from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
 from tests.environment import needs_migration, share_database
 from tests.lost_logs import lose
 from tests.ports import free_port
+from tests.preloaded import PreloadedChild, end_forks_of, manage
 from tests.sign_in import link_in, sign_in_by_link
-from webapp.operations.supervisor.child import Child
 
 ROOT = Path(__file__).parents[4]
 
@@ -45,7 +44,7 @@ class Site:
         if needs_migration(settings):
             self.manage("migrate", "--verbosity", "0")
         command = [sys.executable, "-m", "webapp.serve", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
-        self.child = Child("web", command, data / "web.log", self.env)
+        self.child = PreloadedChild("web", command, data / "web.log", self.env)
         self.client = httpx.Client(base_url=f"http://{self.host}", timeout=120)
         self._wait_until_up()
 
@@ -58,8 +57,7 @@ class Site:
         assert self.client.post("/accounts/logout/").status_code == 302
 
     def manage(self, *arguments: str) -> str:
-        command = [sys.executable, "manage.py", *arguments]
-        return subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=True).stdout
+        return manage(self.env, *arguments)
 
     def _wait_until_up(self) -> None:
         deadline = time.monotonic() + 240
@@ -137,6 +135,7 @@ class Site:
         self._redis.close()
         self.child.send(signal.SIGKILL)
         assert self.child.wait(10)
+        end_forks_of(self.env)
 
 
 @pytest.fixture(scope="module")

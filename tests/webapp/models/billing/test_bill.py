@@ -22,6 +22,7 @@ def test_lines_add_up_and_leave_out_what_was_not_used() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.database
 def test_a_second_post_returns_the_first() -> None:
     alice = User.objects.create_user("alice")
     first = post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(uncached_input=10, output=1))
@@ -43,6 +44,7 @@ def test_a_cache_saves_what_its_tokens_cost_less() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.database
 def test_an_entry_cannot_be_changed_or_deleted() -> None:
     alice = User.objects.create_user("alice")
     post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(output=1))

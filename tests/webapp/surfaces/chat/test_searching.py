@@ -121,6 +121,7 @@ def test_a_result_is_bounded_and_stays_json(alice: User, letter: str) -> None:
         assert len(objects(result)) <= 5 and len(result.text) <= catalog.MAX_RESULT_CHARS
 
 
+@pytest.mark.database
 def test_chats_are_searched_for_all_words_newest_first(alice: User) -> None:
     old = said(alice, "Which trains go to Lisbon?", title="Travel", answer="A night train goes to Lisbon.")
     Message.objects.filter(conversation=old.conversation_id).update(created_at=timezone.now() - timedelta(days=2))
@@ -172,6 +173,7 @@ def test_a_search_without_a_word_is_refused(alice: User, name: str, query: str) 
 
 
 @pytest.mark.parametrize("query", ["%", "_", "' OR 1=1 --", "\\", "whale%"])
+@pytest.mark.database
 def test_a_sign_of_the_database_is_a_letter(alice: User, query: str) -> None:
     said(alice, "whale")
     assert called("search_chats", alice, query).text == "No message has all of these words."

@@ -23,6 +23,8 @@ from webapp.requests.outcome import fold
 from webapp.traces.library.filters import FilterError, conditions_of
 from webapp.traces.models import Entry, SavedView, Tag, Trace
 
+pytestmark = pytest.mark.database
+
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 VERDICTS = [None, "allow", "flag", "block"]
 

@@ -37,7 +37,7 @@ from webapp.traces.library import copies
 from webapp.traces.library.retention import due
 from webapp.traces.models import Import, Trace
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.database]
 
 ACCEPTED = RequestAccepted(
     at=0, request_id="req_a", surface="chat", model="m", params=SamplingParams(), accepted_unix_us=1

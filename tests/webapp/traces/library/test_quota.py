@@ -15,7 +15,7 @@ from webapp.traces.file.jsonfile import encode_json
 from webapp.traces.library.quota import QuotaExceeded, Storage
 from webapp.traces.models import Trace
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.database]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from webapp.surfaces.chat.models import Conversation, Message
 from webapp.traces.library import retention
 from webapp.traces.models import Entry, RetentionRule, Trace
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.database]
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC)
 

@@ -19,7 +19,7 @@ from webapp.traces.library import retention
 from webapp.traces.library.site_retention import SiteRules, count_due, save_rules
 from webapp.traces.models import RetentionRule, SiteRetentionRule, Trace
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.database]
 
 NOW = timezone.now()
 

@@ -26,7 +26,7 @@ from webapp.usage.models import UsageRecord
 
 MODEL = "smollm2-135m-instruct"
 OUTPUT_NANO = 80
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.database]
 
 
 @pytest.fixture(autouse=True)

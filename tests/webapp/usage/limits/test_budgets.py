@@ -29,7 +29,7 @@ from webapp.usage.limits.rates import rates
 from webapp.usage.limits.refusal import Refused
 from webapp.usage.models import UsageRecord
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.database]
 MODEL = "smollm2-135m-instruct"
 INPUT_NANO = 20
 FAILED = Failure("generation", "worker_lost", "The worker was lost.")

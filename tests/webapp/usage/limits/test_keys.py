@@ -89,6 +89,7 @@ def test_the_limits_of_the_user_bind_beside_those_of_the_key(new: New) -> None:
     assert "your limit of 1 request" in chat(program(new.secret)).json()["error"]["message"]
 
 
+@pytest.mark.database
 def test_open_requests_of_a_key(new: New) -> None:
     limit(new, max_open=1)
     begin(new)
@@ -97,6 +98,7 @@ def test_open_requests_of_a_key(new: New) -> None:
     begin(new_key(new.key.user))
 
 
+@pytest.mark.database
 def test_budgets_of_a_key_count_what_it_spent_and_reserves(new: New) -> None:
     limit(new, daily_budget_nano=3 * 100 * OUTPUT_NANO)
     save(make_record(1, new.key.user, datetime.now(UTC), key=new.key, cost_nano=100 * OUTPUT_NANO))
@@ -108,6 +110,7 @@ def test_budgets_of_a_key_count_what_it_spent_and_reserves(new: New) -> None:
 
 
 @pytest.mark.parametrize("subject", ["key", "model", "user at model", "group", "site"])
+@pytest.mark.database
 def test_tokens_of_a_day_bind_each_scope(new: New, subject: str) -> None:
     user = new.key.user
     group = user.groups.create(name="research") if subject == "group" else None
