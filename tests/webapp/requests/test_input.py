@@ -1,13 +1,9 @@
-"""Each kind of input survives the database, and so does a row from before the kinds had names."""
+"""Each kind of input survives the database, and so does a row from before messages named their kinds."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 import msgspec
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import connection
 
@@ -39,40 +35,6 @@ def test_requests_in_step_mode_are_counted_by_the_database() -> None:
     ids = [saved(source) for source in (asked(is_stepped=True), asked(), SAVED, NoInput())]
     assert list(Request.objects.filter(input__is_stepped=True).values_list("pk", flat=True)) == ids[:1]
     assert [is_stepped(Request.objects.get(pk=pk).input) for pk in ids] == [True, False, False, False]
-
-
-TOLD: list[dict[str, Any]] = msgspec.to_builtins([MESSAGES[0]])
-
-
-@pytest.mark.parametrize(
-    ("former", "source"),
-    [
-        ({}, NoInput()),
-        ({"messages": TOLD, "is_stepped": True}, asked(is_stepped=True)),
-        ({"messages": TOLD}, asked()),
-        ({"messages": TOLD, "fork": {"ids": [1, 2], "is_written": True}}, FORK),
-        (
-            {"messages": [], "saved": msgspec.to_builtins({"context": SAVED.context, "prompt": SAVED.prompt})},
-            SAVED,
-        ),
-    ],
-)
-def test_rows_of_before_get_their_kind(former: dict[str, Any], source: RequestInput) -> None:
-    pk = saved(NoInput())
-    written = msgspec.json.encode(former).decode()
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE lifecycle_request SET input = %s WHERE id = %s", [written, pk])
-    migration = import_module("webapp.requests.migrations.0009_kinds_of_input")
-    plain = _plain_apps()
-    migration.name_kinds(plain, None)
-    assert Request.objects.get(pk=pk).input == source
-
-
-def _plain_apps() -> Any:
-    """The models as migrations see them: columns of plain JSON."""
-    from django.db.migrations.state import ProjectState
-
-    return ProjectState.from_apps(apps).apps
 
 
 def test_messages_of_before_that_name_no_kind_are_typed_by_their_place() -> None:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import sqlite3
 import threading
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.utils import timezone
 
 from inference.eventlog.keys import commands_key, log_key, meta_key
 from inference.protocol.events import TextReleased
@@ -127,38 +121,7 @@ def test_an_answer_without_a_trace_goes_with_its_conversation_and_one_with_it_st
     assert set(Request.objects.values_list("pk", flat=True)) == {traced, elsewhere}
 
 
-def test_what_former_versions_left_behind_is_deleted(user: User, redis_client: redis.Redis) -> None:
-    left, traced, shown, run = (saved(user) for _ in range(4))
-    Trace.objects.exclude(pk=traced).delete()
-    in_conversation(user, shown)
-    open_ = Request.objects.create(user=user, surface="chat", model="m", title="T").pk
-    rerun, empty = set_of(user, 1), set_of(user, 0)
-    Run.objects.update(request=run)
-    migration = importlib.import_module("webapp.traces.migrations.0005_what_is_deleted_is_gone")
-    migration.delete_what_nothing_shows(apps, None)
-    assert set(Request.objects.values_list("pk", flat=True)) == {traced, shown, run, open_}
-    assert not Request.objects.filter(pk=left).exists()
-    assert list(Rerun.objects.all()) == [rerun] and empty.created_at < timezone.now()
-
-
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL clears rows in its own time")
 def test_the_databases_file_is_cleared_of_deleted_rows() -> None:
     with connection.cursor() as cursor:
         assert cursor.execute("PRAGMA secure_delete").fetchone() == (1,)
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL clears rows in its own time")
-def test_what_was_deleted_before_leaves_the_file_with_the_migration(tmp_path: Path) -> None:
-    path, secret = tmp_path / "old.sqlite3", "my password is hunter2"
-    with closing(sqlite3.connect(path, isolation_level=None)) as old:
-        old.execute("PRAGMA secure_delete=OFF")
-        old.execute("CREATE TABLE t (text)")
-        old.executemany("INSERT INTO t VALUES (?)", [(secret * 1000,)] * 20)
-        old.execute("DELETE FROM t")
-    assert secret.encode() in path.read_bytes()
-    migration = importlib.import_module("webapp.traces.migrations.0006_free_pages")
-    wrapper = connection.copy("old")
-    wrapper.settings_dict |= {"NAME": str(path)}
-    with closing(wrapper), wrapper.schema_editor(atomic=False) as editor:
-        migration.rewrite_file(apps, editor)
-    assert secret.encode() not in path.read_bytes()

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import io
 import json
 import zipfile
 from typing import Any
 
 import pytest
-from django.apps import apps
 from msgspec.structs import replace
 
 from inference.protocol.events import AnyEvent, ContextCompared, Dropped, Frame, RequestAccepted, SegmentChange
-from tests.webapp.traces.export.test_exports import FRAMES, import_, made_at, signed_in
-from tests.webapp.traces.file.test_archive import token
+from tests.webapp.traces.export.test_exports import FRAMES, import_, signed_in
 from tests.webapp.traces.file.test_bundle import archive
 from tests.webapp.traces.library.test_sharing import built_page, share  # noqa: F401 (a fixture)
 from webapp.traces import store
 from webapp.traces.export.formats import FORMATS, decode_file
-from webapp.traces.file.archive import decode, encode, unpacked
 from webapp.traces.file.htmlfile import ReplayPage, to_html
 from webapp.traces.file.jsonfile import encode_json
-from webapp.traces.models import Trace
 from webapp.traces.previous_turn import strip_event, strip_previous_turn_texts
 
-MIGRATION = importlib.import_module("webapp.traces.migrations.0005_what_is_deleted_is_gone")
 SECRET = "my password is hunter2"
 COMPARED = ContextCompared(
     at=4,
@@ -107,35 +101,3 @@ def test_no_archive_does(redact: str) -> None:
     events: Any = [event for frame in json.loads(trace)["trace"]["frames"] for event in frame["events"]]
     assert "context.compared" in {event["type"] for event in events}
     assert not tells(trace)
-
-
-def test_the_migration_changes_a_file_once_and_nothing_else_of_it() -> None:
-    """It has a copy of its own of what it needs, which must say the same."""
-    tokens = [token(position) for position in range(3)]
-    dated = replace(COMPARED, here=(b" 31",), there=(b"14",))
-    for compared in (COMPARED, dated, replace(dated, is_number=False)):
-        before = encode(with_(compared, *tokens), {"title": "T"})
-        after = MIGRATION.stripped(before)
-        assert decode(after).frames == strip_previous_turn_texts(with_(compared, *tokens))
-        assert decode(after).summary == {"title": "T"}
-        assert tells(unpacked(before)) and not tells(unpacked(after))
-        assert MIGRATION.stripped(after) is after
-
-
-@pytest.mark.django_db
-def test_traces_that_were_saved_with_such_texts_lose_them(caplog: pytest.LogCaptureFixture) -> None:
-    """As of former versions; one that is damaged stays as it is."""
-    caplog.set_level("INFO")
-    alice = signed_in("alice")
-    files = [encode_json([made_at(n)[0], with_(STRIPPED)[1]], {"title": "T"}) for n in range(3)]
-    ids = [import_(alice, file).json()["requests"][0]["id"] for file in files]
-    Trace.objects.filter(pk=ids[0]).update(blob=encode(with_(COMPARED), {}))
-    Trace.objects.filter(pk=ids[1]).update(blob=b"damaged")
-    whole = Trace.objects.get(pk=ids[2])
-    MIGRATION.strip_texts_of_others(apps, None)
-    assert f"the trace of {ids[1]} cannot be read" in caplog.text
-    assert "3 of 3 traces" in caplog.text
-    assert not tells(unpacked(bytes(Trace.objects.get(pk=ids[0]).blob)))
-    assert store.load_frames(ids[0]) == with_(STRIPPED)
-    assert bytes(Trace.objects.get(pk=ids[1]).blob) == b"damaged"
-    assert bytes(Trace.objects.get(pk=ids[2]).blob) == bytes(whole.blob)

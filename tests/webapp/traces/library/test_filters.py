@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +19,7 @@ from webapp.api.traces import traces as views
 from webapp.requests.models import FILTERED, Request
 from webapp.requests.outcome import fold
 from webapp.traces.library.filters import FilterError, conditions_of
-from webapp.traces.models import Entry, SavedView, Tag, Trace
+from webapp.traces.models import Entry, Tag, Trace
 
 pytestmark = pytest.mark.database
 
@@ -215,24 +213,6 @@ def test_a_list_is_sorted_by_any_figure_and_its_index_has_it(monkeypatch: pytest
     assert found(signed_in(alice), sort=field) == [few, many, unknown]
     assert found(signed_in(alice), sort=f"-{field}") == [many, few, unknown]
     assert field in FILTERED
-
-
-@pytest.mark.django_db
-def test_views_of_before_name_the_first_text_as_it_is_named_now() -> None:
-    alice = User.objects.create_user("alice")
-    queries = {
-        "sort=-first_token_us": "sort=-first_text_us",
-        "q=a&first_token_us_min=5&first_token_us_max=9": "q=a&first_text_us_min=5&first_text_us_max=9",
-        "sort=-duration_us&tag=slow": "sort=-duration_us&tag=slow",
-        "": "",
-    }
-    for query in queries:
-        SavedView.objects.create(user=alice, name=query or "all", query=query)
-    import_module("webapp.traces.migrations.0009_first_text_in_views").rename_in_queries(apps, None)
-    told = {view.name: view.query for view in SavedView.objects.all()}
-    assert told == {query or "all": renamed for query, renamed in queries.items()}
-    for query in told.values():
-        conditions_of(query)  # raises FilterError where a name is unknown
 
 
 @pytest.mark.django_db

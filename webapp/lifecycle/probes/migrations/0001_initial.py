@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('traces', '0001_initial'),
+        ('traces', '0001_first'),
     ]
 
     operations = [

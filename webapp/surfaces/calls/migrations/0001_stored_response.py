@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('lifecycle', '0012_open_requests'),
+        ('lifecycle', '0001_first'),
     ]
 
     operations = [

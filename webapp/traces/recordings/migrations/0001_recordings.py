@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('lifecycle', '0013_api_key'),
+        ('lifecycle', '0001_first'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

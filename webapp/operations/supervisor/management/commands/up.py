@@ -11,10 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
-from django.db import DatabaseError
 
 from webapp.identity.accounts.links import LIFETIME
 from webapp.operations.supervisor.checks import CannotStart, check_disk, check_port, check_worker_settings, lock
+from webapp.operations.supervisor.database import migrate
 from webapp.operations.supervisor.open_files import allow_open_files
 from webapp.operations.supervisor.product import Product
 from webapp.operations.supervisor.supervisor import Supervisor
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             check_port(environment.host, environment.port)
             held = lock(environment.data, environment.public_url or environment.address)
             os.set_inheritable(held, False)
-            self._migrate()
+            migrate()
             allow_open_files()
             product = Product(environment)
             Supervisor(product, self._say).run(lambda: self._announce(product, start))
@@ -43,18 +43,6 @@ class Command(BaseCommand):
             sys.exit(f"sightglass: {error}")
         except KeyboardInterrupt:  # before anything was started
             sys.exit(0)
-
-    def _migrate(self) -> None:
-        """Migrate the database. Raises CannotStart."""
-        try:
-            call_command("migrate", verbosity=0)
-            for file in settings.ENVIRONMENT.data.glob("*.sqlite3*"):
-                file.chmod(0o600)  # one of an earlier version may be open to others
-        except DatabaseError as error:
-            place, reason = settings.DATABASES["default"]["NAME"], str(error).splitlines()[0]
-            is_file = settings.ENVIRONMENT.database_url is None
-            advice = "Move the file away, or set SIGHTGLASS_DATA" if is_file else "Check SIGHTGLASS_DATABASE_URL"
-            raise CannotStart(f"The database {place} cannot be used ({reason}). {advice}.") from None
 
     def _announce(self, product: Product, start: float) -> None:
         self._say(f"ready in {time.monotonic() - start:.1f} s; stop with Ctrl-C; logs in {product.logs}")
