@@ -50,6 +50,14 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
     client.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def a_password_takes_one_round() -> None:
+    """Django's million rounds take a quarter of a second at each password that a test sets."""
+    from webapp.accounts.hasher import PatientHasher
+
+    PatientHasher.iterations = 1
+
+
 @pytest.fixture(scope="session")
 def migrated_prices(django_db_setup: None, django_db_blocker: pytest_django.DjangoDbBlocker) -> list[dict[str, Any]]:
     """The prices that the migrations have written."""
