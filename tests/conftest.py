@@ -53,7 +53,7 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
 @pytest.fixture(scope="session", autouse=True)
 def a_password_takes_one_round() -> None:
     """Django's million rounds take a quarter of a second at each password that a test sets."""
-    from webapp.accounts.hasher import PatientHasher
+    from webapp.identity.accounts.hasher import PatientHasher
 
     PatientHasher.iterations = 1
 
