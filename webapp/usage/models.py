@@ -85,6 +85,8 @@ class UsageRecord(_Kind, _Ending, _Tokens):
     """False: a remote back end did not report its cache."""
     price_version = models.CharField(max_length=64, blank=True)
     """`unpriced`: the model had no price. Empty: there is no bill, and no token counts."""
+    is_batch = models.BooleanField(default=False)
+    """It answers a line of a batch, at a lower price. The sums do not tell these apart."""
     cost_nano = models.BigIntegerField(null=True)
     saved_nano = models.BigIntegerField(null=True)
     """Cost of the same tokens without a cache, minus the cost. Writing to the cache may cost more than it saves."""

@@ -63,6 +63,7 @@ def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
         thinking=outcome.billable_thinking if cost.price_version else 0,
         is_cache_known=outcome.is_cache_known,
         price_version=cost.price_version,
+        is_batch=request.batch_id is not None,
         currency=cost.currency,
         cost_nano=cost.total_nano,
         saved_nano=None if outcome.is_cache_known is False else cost.saved_nano,

@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncDay
 
 from inference.protocol.request import Usage
-from webapp.models.billing.book import KINDS, OF_BATCH
+from webapp.models.billing.book import KINDS
 from webapp.models.billing.reprice import Used
 from webapp.usage.models import UsageRecord, UsageSum
 from webapp.usage.period import Period
@@ -24,16 +24,12 @@ _WITH_TOKENS = Sum("num_requests", filter=~Q(currency=""), default=0) + Sum(
 """Requests that used a token. Without a currency a sum holds unpriced requests and such as used none."""
 
 
-_OF_BATCHES = Q(price_version__endswith=OF_BATCH)
-"""Records of batches' requests. The sums do not tell these apart."""
-
-
 def used_in(period: Period, chosen: Filter) -> list[Used]:
     """The tokens of the chosen requests, those of batches apart."""
     if chosen.columns.keys() <= set(UsageSum.GROUPED):
         rows = UsageSum.objects.filter(span=period.span, start__gte=period.start, start__lt=period.end)
         found = _by_day(rows.filter(**chosen.conditions()), "start", _WITH_TOKENS)
-        of_batches = [_used(row, True) for row in _of_records(period, chosen).filter(_OF_BATCHES)]
+        of_batches = [_used(row, True) for row in _of_records(period, chosen).filter(is_batch=True)]
         return _apart([_used(row, False) for row in found], of_batches)
     return [used for _, used in _of_both(period, chosen)]
 
@@ -49,8 +45,7 @@ def used_by_user(period: Period, chosen: Filter) -> Mapping[int, list[Used]]:
 def _of_both(period: Period, chosen: Filter, *columns: str) -> Iterator[tuple[Mapping[str, Any], Used]]:
     """Requests of batches and all others."""
     for is_batch in (False, True):
-        rows = _of_records(period, chosen, *columns)
-        for row in rows.filter(_OF_BATCHES) if is_batch else rows.exclude(_OF_BATCHES):
+        for row in _of_records(period, chosen, *columns).filter(is_batch=is_batch):
             yield row, _used(row, is_batch)
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.webapp.usage.test_report import make_record, save
 from webapp.models.billing.bill import UNPRICED
-from webapp.models.billing.book import KINDS, OF_BATCH
+from webapp.models.billing.book import KINDS
 from webapp.models.billing.models import Price
 from webapp.operations.demo.seed import seed
 from webapp.usage.period import Period
@@ -124,7 +124,7 @@ def test_a_batch_keeps_its_lower_price(alice: User) -> None:
     half = 10 * 5 + 30 * 1 + 5 * 20
     save(
         make_record(1, alice, NOON, cost_nano=330),
-        make_record(2, alice, NOON, cost_nano=half, price_version="2026-01-01" + OF_BATCH),
+        make_record(2, alice, NOON, cost_nano=half, price_version="2026-01-01", is_batch=True),
     )
     for chosen in (Filter(), Filter(user_ids=(alice.pk,))):
         found = what_if(DAY, chosen, Condition("no_cache"))

@@ -19,8 +19,8 @@ KINDS: tuple[Kind, ...] = ("uncached_input", "cache_read", "cache_write_5m", "ca
 
 BATCH_SHARE = Fraction(1, 2)
 """The part of a price that a batch's request costs."""
-OF_BATCH = ", half price for a batch"
-"""The end of such prices' version."""
+_OF_BATCH = ", half price for a batch"
+"""The end of such prices' version, for people."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,7 @@ class PriceSet:
     def for_batches(self) -> PriceSet:
         """The prices of a batch's requests, which wait until the engine is idle."""
         halves = {kind: _rounded(nano * BATCH_SHARE) for kind, nano in self.unit_nano.items()}
-        return PriceSet(halves, self.currency, self.version + OF_BATCH)
-
-
-def is_for_batches(version: str) -> bool:
-    """Return whether a bill at this version of prices is that of a batch's request."""
-    return version.endswith(OF_BATCH)
+        return PriceSet(halves, self.currency, self.version + _OF_BATCH)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from inference.protocol.events import (
     first,
 )
 from inference.protocol.generations import last_number
-from webapp.models.billing.book import is_for_batches
 from webapp.traces.file.archive import TraceFileError, Turn, decode_turn
 from webapp.traces.models import Trace
 from webapp.usage.models import UsageRecord
@@ -94,7 +93,7 @@ def _told(record: UsageRecord, group: Group, turn: Turn) -> Read | None:
         num_output=finished.usage.output,
         billed_nano=record.cost_nano or 0,
         currency=record.currency,
-        is_batch=is_for_batches(record.price_version),
+        is_batch=record.is_batch,
     )
 
 

@@ -224,7 +224,8 @@ def test_an_answer_costs_half_of_the_price(alice: Client) -> None:
     entry = LedgerEntry.objects.get()
     assert entry.total_nano == 10 * OUTPUT_NANO // 2
     assert entry.price_version.endswith(", half price for a batch")
-    assert UsageRecord.objects.get().cost_nano == entry.total_nano
+    record = UsageRecord.objects.get()
+    assert (record.cost_nano, record.is_batch) == (entry.total_nano, True)
 
 
 def test_the_reservation_is_of_the_lower_price(alice: Client) -> None:

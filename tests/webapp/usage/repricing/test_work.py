@@ -29,8 +29,7 @@ def test_as_it_was_costs_what_the_recorded_tokens_cost(alice: User, queued: list
 
 
 def test_a_line_of_a_batch_has_a_batchs_prices(alice: User, queued: list[str]) -> None:
-    version = PriceSet(NANO, "USD", "2020-01-01").for_batches().version
-    _, finished = saved("second_turn.json", alice, price_version=version)
+    _, finished = saved("second_turn.json", alice, is_batch=True)
     client = client_of(alice)
     begun = begin(client)
     work.run(queued[0])
