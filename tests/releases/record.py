@@ -27,7 +27,7 @@ from tests.ports import free_port
 from tests.releases import content
 from tests.releases.said import said
 from tests.sign_in import sign_in_by_link
-from webapp.demo.renaming import renamed
+from webapp.operations.demo.renaming import renamed
 from webapp.traces.file.archive import decode, encode
 
 RELEASES = Path(__file__).parent
