@@ -1,4 +1,4 @@
-"""The fast lane: the tests that touch neither database, Redis, bundled model nor process. Decides by itself.
+"""The fast lane: the tests that touch neither database, Redis, language model nor process. Decides by itself.
 
 `--lane fast` leaves out the other tests. A file that its own text gives away is not even imported, so that collecting
 takes seconds. Knows nothing of how long a test takes: a test that computes for long is marked `slow`.
