@@ -33,8 +33,10 @@ CROSSING = (
 _EVERYTHING = ("requirements*.txt", "constraints.txt", "pyproject.toml", "tests/conftest.py")
 _TREE = ("Makefile", ".ci/*", ".gitignore", "LICENSE", "*.md", "docs/*", "docker/*", "frontend/*")
 """Only the tests of the tree, of the page, and of containers read them."""
-_TREE = ("tests/architecture/", "tests/docs/")
+_TREE = ("tests/architecture/", "tests/docs/test_links.py")
 """Tests that read the whole tree. They run with every change."""
+_OUTSIDE = {"docker/*": "tests/docker", "docs/*": "tests/docs", "*.md": "tests/docs"}
+"""Files that are data of a folder of tests, and lie elsewhere."""
 _SEEN = ("frontend/src/*.svelte", "frontend/src/*.css")
 """Their change shows in a browser alone, so it runs the browser's suite."""
 _ADDRESS = re.compile(r'"/(?:api|v1)/')
@@ -110,7 +112,8 @@ def _reached(path: str, tables: Tables) -> set[str]:
 
 def _users(path: str, tables: Tables) -> list[str]:
     """The tests that use a file of fixtures or of data: all those of its folder, or of the next above that has some."""
-    file = PurePosixPath("tests/docker/any" if path.startswith("docker/") else path)
+    outside = next((folder for pattern, folder in _OUTSIDE.items() if fnmatch(path, pattern)), None)
+    file = PurePosixPath(f"{outside}/any" if outside else path)
     if file.parts[0] != "tests" or (file.suffix == ".py" and file.name != "conftest.py"):
         return []
     return next((found for folder in file.parents if (found := _below(str(folder), tables))), [])

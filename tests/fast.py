@@ -1,4 +1,4 @@
-"""The fast lane: the tests that touch neither database, Redis, bundled model nor process. Decides by itself.
+"""The fast lane: the tests that touch neither database, Redis, language model nor process. Decides by itself.
 
 `--lane fast` leaves out the other tests. A file that its own text gives away is not even imported, so that collecting
 takes seconds. Knows nothing of how long a test takes: a test that computes for long is marked `slow`.
@@ -23,6 +23,7 @@ MODULES = {
     "subprocess",
     "multiprocessing",
     "tests.processes",
+    "tests.simulation.database",
     "django.test.TestCase",
     "django.test.TransactionTestCase",
     "hypothesis.extra.django",
@@ -49,7 +50,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def is_fast(item: pytest.Item) -> bool:
     names = set(getattr(item, "fixturenames", ()))
-    return not names & FIXTURES and not any(item.get_closest_marker(mark) for mark in MARKS)
+    is_marked = any(item.get_closest_marker(mark) for mark in MARKS)
+    return not names & FIXTURES and not is_marked and not _runs_on_redis(item)
+
+
+def _runs_on_redis(item: pytest.Item) -> bool:
+    """True: the test runs in memory and on Redis, and this is the second. Such a fixture asks for its server late."""
+    parameters = getattr(item, "callspec", None)
+    return parameters is not None and any(
+        value == "redis" for value in parameters.params.values() if type(value) is str
+    )
 
 
 def _is_on(config: pytest.Config) -> bool:

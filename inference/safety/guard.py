@@ -196,5 +196,6 @@ def load_guard(
 
     Raises PolicyError, SafetyModelError.
     """
+    policy = load_policy(policy_path)  # it refuses in milliseconds; the classifier takes a second
     classifier = ExemplarClassifier(model or MiniLM(bundled_minilm(), keep), keep=keep)
-    return Guard(classifier, load_policy(policy_path), Folding())
+    return Guard(classifier, policy, Folding())

@@ -8,23 +8,28 @@ from scripts.changed import CROSSING, ROOT, Tables, choose, read_tables
 from tests.architecture.test_imports import SITE_IN_FULL
 
 TREE = "tests/docs/test_links.py"
-PRICES = "tests/webapp/models/billing/test_prices.py"
+SHELL = "tests/docs/test_api.py"
+COMPOSE = "tests/docker/test_compose.py"
+PRICES = "tests/webapp/billing/test_prices.py"
 BILLS = "tests/webapp/usage/month/test_bills.py"
 LOGS = "tests/inference/eventlog/test_logs.py"
 PAGES = "tests/browser/test_pages.py"
 DEPLOY = "tests/webapp/test_deploy.py"
 TABLES = Tables(
     downstream={
-        "inference.eventlog": {"inference.eventlog", "webapp.models.billing", "webapp.usage"},
-        "webapp.models.billing": {"webapp.models.billing", "webapp.usage"},
+        "inference.eventlog": {"inference.eventlog", "webapp.billing", "webapp.usage"},
+        "webapp.billing": {"webapp.billing", "webapp.usage"},
         "webapp.usage": {"webapp.usage"},
+        "webapp.api": {"webapp.api"},
     },
     nodes={
         TREE: {TREE},
-        PRICES: {PRICES, "webapp.models.billing"},
+        SHELL: {SHELL, "calls webapp.api"},
+        COMPOSE: {COMPOSE},
+        PRICES: {PRICES, "webapp.billing"},
         BILLS: {BILLS, "webapp.usage", "tests/webapp/usage/reports.py", "calls webapp.usage"},
         LOGS: {LOGS, "inference.eventlog", "scripts.docs"},
-        PAGES: {PAGES, "webapp.models.billing"},
+        PAGES: {PAGES, "webapp.billing"},
         DEPLOY: {DEPLOY, "webapp"},
     },
     plugins=frozenset({"tests/lanes.py"}),
@@ -34,9 +39,10 @@ TABLES = Tables(
 @pytest.mark.parametrize(
     ("changed", "tests"),
     [
-        ("webapp/models/billing/prices/models.py", {PRICES, BILLS, DEPLOY}),
+        ("webapp/billing/prices/models.py", {PRICES, BILLS, DEPLOY}),
         ("webapp/usage/report.py", {BILLS, DEPLOY}),
         ("inference/eventlog/log.py", {LOGS, PRICES, BILLS}),
+        ("webapp/api/view.py", {SHELL, DEPLOY}),
         ("webapp/settings.py", {PRICES, BILLS, DEPLOY}),
         ("manage.py", {PRICES, BILLS, DEPLOY}),
         ("scripts/docs.py", {LOGS}),
@@ -48,7 +54,9 @@ TABLES = Tables(
         ("tests/browser/conftest.py", {PAGES}),
         ("frontend/src/chat/Chat.svelte", {PAGES}),
         ("frontend/src/trace/fold.ts", set()),
-        ("docs/api.md", set()),
+        ("docs/api.md", {SHELL}),
+        ("README.md", {SHELL}),
+        ("docker/compose.yaml", {COMPOSE}),
     ],
 )
 def test_a_change_runs_what_is_downstream(changed: str, tests: set[str]) -> None:
@@ -89,8 +97,8 @@ def test_the_pages_tests_run_where_the_page_or_its_golden_logs_changed(
 
 def test_a_reason_names_the_change() -> None:
     assert (
-        choose(["webapp/models/billing/models.py"], TABLES).tests[BILLS]
-        == "webapp.usage is downstream of webapp/models/billing/models.py"
+        choose(["webapp/billing/models.py"], TABLES).tests[BILLS]
+        == "webapp.usage is downstream of webapp/billing/models.py"
     )
 
 
@@ -103,13 +111,12 @@ def test_each_package_of_this_tree_runs_its_own_tests_and_its_importers(package:
     assert expected <= choose([f"{package.replace('.', '/')}/any.py"], tables).tests.keys()
 
 
-def test_each_folder_of_tests_is_reached_by_some_package_or_by_name() -> None:
+def test_each_test_is_reached_by_what_it_tests() -> None:
     tables = read_tables()
-    reached = {
-        file for name in tables.downstream for file in choose([f"{name.replace('.', '/')}/any.py"], tables).tests
-    }
-    left = {file for file in tables.nodes if file not in reached and not file.startswith(CROSSING)}
-    assert {file.split("/")[1] for file in left} <= {"benchmarks"}
+    changed = [f"{package.replace('.', '/')}/any.py" for package in tables.downstream]
+    changed += ["docs/any.md", *(file.relative_to(ROOT).as_posix() for file in (ROOT / "benchmarks").rglob("*.py"))]
+    reached = choose(changed, tables).tests
+    assert [file for file in tables.nodes if file not in reached and not file.startswith(CROSSING)] == []
 
 
 def test_the_suites_of_the_whole_product_are_there() -> None:

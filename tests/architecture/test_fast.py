@@ -64,6 +64,10 @@ def test_of_a_log(log):
 def test_of_long_computing():
     pass
 
+@pytest.mark.parametrize("kind", ["memory", "redis"])
+def test_of_two_kinds(kind):
+    pass
+
 def test_of_a_folder(tmp_path):
     pass
 """
@@ -83,4 +87,5 @@ def test_a_test_is_left_out_by_its_fixtures_and_marks(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert [line for line in done.stdout.splitlines() if "::" in line] == ["test_it.py::test_of_a_folder"], done.stdout
+    kept = [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line]
+    assert kept == ["test_of_two_kinds[memory]", "test_of_a_folder"], done.stdout
