@@ -30,8 +30,8 @@ from webapp.requests.models import Request
 from webapp.requests.params import checked_params
 from webapp.surfaces.chat import sending
 from webapp.surfaces.chat.forking import Place, find_fork, start_fork
+from webapp.surfaces.chat.message_view import shown
 from webapp.surfaces.chat.models import MAX_ANSWERS, Conversation, Message
-from webapp.surfaces.chat.shown import shown
 from webapp.tools import catalog
 
 _NUM_SEEDS = 2**53

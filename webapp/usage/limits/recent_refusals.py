@@ -69,7 +69,7 @@ def refusal_of(refused: Refused, num_requests: int, surface: str, model: str, ke
     )
 
 
-def lately(user_id: int) -> list[Refusal]:
+def recent_refusals_of(user_id: int) -> list[Refusal]:
     """Return the refusals of the last day, the newest first. Raises RedisError."""
     rows: Any = _client().lrange(_key(user_id), 0, -1)
     since_us = int((time.time() - KEPT_S) * 1e6)
