@@ -13,7 +13,7 @@ from webapp.identity.keys.models import ApiKey
 from webapp.lifecycle.admission import limits_now
 from webapp.models.registry.offered import default_id
 from webapp.requests.models import Request
-from webapp.usage.limits.recent_refusals import Refusal, recent_refusals_of
+from webapp.usage.limits.recent_refusals import PastRefusal, recent_refusals_of
 from webapp.usage.limits.taking import levels_of
 
 WARNING_SHARE = 0.8
@@ -48,7 +48,7 @@ class OwnLimits(Result):
 class Refusals(Result):
     """The calls that the user's limits refused within a day."""
 
-    refusals: list[Refusal]
+    refusals: list[PastRefusal]
     """The newest first, at most 50."""
 
 
