@@ -14,7 +14,7 @@ from inference.protocol.request import SamplingParams
 from inference.protocol.tool_calls import ToolCalls
 from webapp.api.content.memory import notice_shown
 from webapp.api.requests.requests import find
-from webapp.api.surfaces.chat.attached import wanted
+from webapp.api.surfaces.chat.attached_files import wanted
 from webapp.api.surfaces.chat.conversations import checked_n, find_conversation
 from webapp.api.surfaces.chat.schema import NewFork, NewMessage, Regeneration, Sent, Started
 from webapp.ground.gateway.answer import Answer
