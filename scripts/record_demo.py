@@ -17,7 +17,7 @@ from typing import Any
 from scripts import demo_conversations as planned
 from scripts.demo_conversations import Planned
 from scripts.demo_site import Site, running
-from webapp.operations.demo.recorded import FILE, RecordedConversation, RecordedMessage, write
+from webapp.operations.demo.recorded_conversations import FILE, RecordedConversation, RecordedMessage, write
 
 MODELS = {
     "demo-small": (planned.SMALL, planned.SMALL_IN_THE_INCIDENT),

@@ -10,7 +10,7 @@ from inference.grammar.source import LIMITS, field_of, is_lenient, source, summa
 from inference.grammar.vocabulary import kept_vocabulary
 from inference.protocol.failures import GrammarError
 from inference.protocol.request import Problem, SamplingParams
-from inference.sandbox.kept import PATIENCE_S, Exceeded
+from inference.sandbox.kept_process import PATIENCE_S, Exceeded
 from inference.sandbox.sandbox import SandboxError
 
 _MAX_AT_ONCE = 2

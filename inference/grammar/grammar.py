@@ -19,7 +19,7 @@ from inference.grammar.source import LIMITS, field_of, source, summary_of
 from inference.grammar.vocabulary import kept_vocabulary
 from inference.protocol.failures import GrammarError, GrammarProcessFailed, GrammarTooComplex
 from inference.protocol.request import SamplingParams
-from inference.sandbox.kept import PATIENCE_S, Copy, Exceeded
+from inference.sandbox.kept_process import PATIENCE_S, Copy, Exceeded
 from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.tokenizer import Tokenizer
 

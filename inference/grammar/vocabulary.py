@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from inference.sandbox.kept import PATIENCE_S, Kept
+from inference.sandbox.kept_process import PATIENCE_S, Kept
 from inference.sandbox.sandbox import Bounds
 
 _WORK = Path(__file__).with_name("grammar_sandbox.py")

@@ -11,8 +11,8 @@ from pathlib import Path
 from inference.kernels.compiler import compile_form, library_stem
 from inference.kernels.cpu import cpu_features
 from inference.kernels.forms import AUTO, TORCH, Form, NoKernels, candidates
-from inference.kernels.kept import find_kept
 from inference.kernels.library import CannotLoad, Kernels
+from inference.kernels.library_cache import find_kept
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from inference.kernels.check import DIFFER
 from inference.kernels.cpu import cpu_features
 from inference.kernels.forms import PLAIN, Form, NoKernels
-from inference.kernels.kept import find_kept, keep
+from inference.kernels.library_cache import find_kept, keep
 
 SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _SOURCE = Path(__file__).with_name("kernels.c")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.safety.minilm import Arrays, Keep, MiniLM
-from inference.safety.recent import RecentVectors
+from inference.safety.recent_vectors import RecentVectors
 from inference.safety.sentences import split_sentences
 
 EXEMPLARS = Path(__file__).with_name("exemplars.toml")

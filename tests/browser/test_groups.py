@@ -25,7 +25,7 @@ for name in ("lina", "leo"):
 """
 _INVITING = f"""
 from django.contrib.auth.models import Group, User
-from webapp.identity.accounts.joining import change_role
+from webapp.identity.accounts.role_changes import change_role
 from webapp.identity.accounts.models import Role
 User.objects.create_user("noor")
 change_role(Group.objects.get(name={GROUP!r}), User.objects.get(username="lina"), Role.OWNER)

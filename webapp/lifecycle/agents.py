@@ -26,8 +26,8 @@ from webapp.ground.context.assemble import SourceMessage
 from webapp.ground.context.tools import definitions_part
 from webapp.identifiers import derived_request_id
 from webapp.lifecycle.begin import begin
-from webapp.lifecycle.results import finished
 from webapp.lifecycle.start import Arrival, QueueUnavailable
+from webapp.lifecycle.tool_results import finished
 from webapp.models.billing.bill import UNPRICED
 from webapp.models.billing.models import LedgerEntry
 from webapp.models.registry.offered import NotOffered

@@ -47,10 +47,10 @@ from webapp.lifecycle.asking import questions, wait
 from webapp.lifecycle.attempts import take_attempt
 from webapp.lifecycle.dispatch import CALLS_S, queue_calls, queue_generation
 from webapp.lifecycle.packing import may_think, packing_events, served
-from webapp.lifecycle.results import finished
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable
 from webapp.lifecycle.stop import stop
+from webapp.lifecycle.tool_results import finished
 from webapp.models.registry.offered import NotOffered
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare

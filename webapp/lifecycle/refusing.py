@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webapp.requests.models import Request
-from webapp.usage.limits.lately import note, refusal_of
+from webapp.usage.limits.recent_refusals import note, refusal_of
 from webapp.usage.limits.refusal import Refused
 from webapp.usage.record import record_refusal
 

@@ -13,8 +13,8 @@ from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError, decode_turn
 from webapp.traces.models import Trace
 from webapp.traces.previous_turn import without_texts
-from webapp.traces.recordings.before import goes_on_from
 from webapp.traces.recordings.models import Turn
+from webapp.traces.recordings.turn_before import goes_on_from
 
 logger = logging.getLogger(__name__)
 

@@ -1926,6 +1926,25 @@ export interface PassagesQuery {
   numbers: string;
 }
 
+/** One call that a limit refused. */
+export interface PastRefusal {
+  at_unix_us: number;
+  /** Stable word for the cause, such as `rate_limited`. */
+  code: string;
+  /** The limit that refused, as it stood. null: no limit with an amount did, as where an operator stops a user. */
+  limit: Limit | null;
+  /** Amount that was asked of the limit; null: unknown. */
+  num_asked: number | null;
+  /** 0: waiting does not help. */
+  retry_after_s: number;
+  /** Answers that the call asked for. */
+  num_requests: number;
+  surface: string;
+  model: string;
+  /** The visible prefix of the call's key; empty: it came with a sign-in. */
+  key: string;
+}
+
 /** Users and groups: those with the most requests first. */
 export interface People {
   /** At most 100. */
@@ -2443,29 +2462,10 @@ export interface RecordingList {
   recordings: RecordingItem[];
 }
 
-/** One call that a limit refused. */
-export interface Refusal {
-  at_unix_us: number;
-  /** Stable word for the cause, such as `rate_limited`. */
-  code: string;
-  /** The limit that refused, as it stood. null: no limit with an amount did, as where an operator stops a user. */
-  limit: Limit | null;
-  /** Amount that was asked of the limit; null: unknown. */
-  num_asked: number | null;
-  /** 0: waiting does not help. */
-  retry_after_s: number;
-  /** Answers that the call asked for. */
-  num_requests: number;
-  surface: string;
-  model: string;
-  /** The visible prefix of the call's key; empty: it came with a sign-in. */
-  key: string;
-}
-
 /** The calls that the user's limits refused within a day. */
 export interface Refusals {
   /** The newest first, at most 50. */
-  refusals: Refusal[];
+  refusals: PastRefusal[];
 }
 
 /** The settings of another answer. Without settings the conversation's hold. */

@@ -1,7 +1,8 @@
 """A model that writes what the last user message tells it to write. Knows nothing of sampling, grammars and tools.
 
 It stands in the engine where the network stands. So scheduler, prefix cache, sampler, grammar, guard and log are real,
-and the choices that the bundled model is too weak for can be tested.
+and the choices that the bundled model is too weak for can be tested. Its price: it changes with the engine's interface.
+Golden logs would skip sampler and grammar, a stub of the task the worker, and a remote server takes no tools.
 """
 
 from __future__ import annotations

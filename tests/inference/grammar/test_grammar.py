@@ -27,7 +27,7 @@ from inference.protocol.request import SamplingParams
 from inference.protocol.tool_calls import Splitter, Tool, ToolCalls, written
 from inference.sampling.errors import SamplingFailed
 from inference.sampling.sampler import Sampler
-from inference.sandbox.kept import Copy
+from inference.sandbox.kept_process import Copy
 from inference.tokenization.tokenizer import Tokenizer
 from tests.processes import wait_until_gone
 

@@ -15,7 +15,7 @@ from inference.kernels.choice import find_kernels
 from inference.kernels.compiler import compile_form, find_compiler, library_stem
 from inference.kernels.cpu import cpu_features
 from inference.kernels.forms import AUTO, PLAIN, TORCH, NoKernels, candidates, usable
-from inference.kernels.kept import kept_path
+from inference.kernels.library_cache import kept_path
 from tests.environment import KERNELS
 
 pytestmark = pytest.mark.slow

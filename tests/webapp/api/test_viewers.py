@@ -14,8 +14,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from tests.webapp.identity.keys.programs import new_key, program
 from tests.webapp.inputs import SAVED, asked
 from webapp.api.doors import BEGINS_NOTHING, begins_work
-from webapp.identity.accounts.joining import change_role
 from webapp.identity.accounts.models import Role
+from webapp.identity.accounts.role_changes import change_role
 from webapp.identity.keys.keys import New
 from webapp.lifecycle.admission import admit, admit_at_once, admit_some, num_free
 from webapp.requests.models import Request

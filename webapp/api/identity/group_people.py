@@ -18,9 +18,9 @@ from webapp.api.usage.usage import PERMISSION as READ
 from webapp.ground.gateway.errors import ApiError, not_found
 from webapp.ground.gateway.operation import answers
 from webapp.ground.gateway.structs import Body, Result
-from webapp.identity.accounts import joining
-from webapp.identity.accounts.joining import CannotInvite, LastOwner, NoInvitation, NotInGroup
+from webapp.identity.accounts import role_changes
 from webapp.identity.accounts.models import Invitation, Role
+from webapp.identity.accounts.role_changes import CannotInvite, LastOwner, NoInvitation, NotInGroup
 from webapp.identity.accounts.roles import Place, people_of
 from webapp.usage.limits.rules import rule_of
 from webapp.usage.limits.window import is_within
@@ -92,7 +92,7 @@ def invite_person(request: HttpRequest, group_id: int, body: InvitationBody) -> 
         message = f"At most {MAX_TRIES} invitations in an hour. Try again later."
         raise ApiError(429, "too_many", message, retry_after_s=_HOUR_S)
     with _refusals():
-        joining.invite(manager.group, _invited(body.name), Role(body.role), manager.user)
+        role_changes.invite(manager.group, _invited(body.name), Role(body.role), manager.user)
     return _listed(manager.group)
 
 
@@ -103,7 +103,7 @@ def withdraw_invitation(request: HttpRequest, group_id: int, invitation_id: int)
     if found is None:
         raise not_found("invitation")
     with _refusals():
-        joining.withdraw(found)
+        role_changes.withdraw(found)
     return _listed(manager.group)
 
 
@@ -111,7 +111,7 @@ def change_person_role(request: HttpRequest, group_id: int, target_id: int, body
     """Change a person's role, at once. 409 `last_owner`: a group keeps an owner, unless an operator changes it."""
     manager = _changing(request, group_id)
     with _refusals():
-        joining.change_role(manager.group, _person(manager, target_id), Role(body.role), not manager.is_operator)
+        role_changes.change_role(manager.group, _person(manager, target_id), Role(body.role), not manager.is_operator)
     return _listed(manager.group)
 
 
@@ -119,7 +119,7 @@ def remove_person(request: HttpRequest, group_id: int, target_id: int) -> GroupP
     """Remove a person from a group, at once. 409 `last_owner`, as for a change of the role."""
     manager = _changing(request, group_id)
     with _refusals():
-        joining.leave(manager.group, _person(manager, target_id), not manager.is_operator)
+        role_changes.leave(manager.group, _person(manager, target_id), not manager.is_operator)
     return _listed(manager.group)
 
 

@@ -12,9 +12,9 @@ from webapp.api.operators import signed_in_user
 from webapp.api.usage.group_usage import RoleName, group_of_own, role_name
 from webapp.ground.gateway.errors import not_found, user_id
 from webapp.ground.gateway.structs import Result
-from webapp.identity.accounts import joining
-from webapp.identity.accounts.joining import LastOwner, NoInvitation, NotInGroup
+from webapp.identity.accounts import role_changes
 from webapp.identity.accounts.models import Invitation, Role
+from webapp.identity.accounts.role_changes import LastOwner, NoInvitation, NotInGroup
 from webapp.identity.accounts.roles import roles_of
 
 
@@ -51,12 +51,12 @@ def accept_invitation(request: HttpRequest, invitation_id: int) -> None:
     """Join the group in the invitation's role. 404 where it was withdrawn; 409 `group_stopped`."""
     found = _find(request, invitation_id)
     check_not_stopped(found.group)
-    _answer(joining.accept, found)
+    _answer(role_changes.accept, found)
 
 
 def decline_invitation(request: HttpRequest, invitation_id: int) -> None:
     """End an invitation without joining. 404 where it was withdrawn."""
-    _answer(joining.decline, _find(request, invitation_id))
+    _answer(role_changes.decline, _find(request, invitation_id))
 
 
 def leave_group(request: HttpRequest, group_id: int) -> None:
@@ -64,7 +64,7 @@ def leave_group(request: HttpRequest, group_id: int) -> None:
     group, _ = group_of_own(request, group_id)
     check_not_stopped(group)
     try:
-        joining.leave(group, signed_in_user(request))
+        role_changes.leave(group, signed_in_user(request))
     except LastOwner as error:
         raise last_owner(error) from None
     except NotInGroup:

@@ -14,9 +14,9 @@ from inference.protocol.json_schema import components_of
 from webapp.requests.models import Request
 from webapp.requests.summary import RequestSummary, summary
 from webapp.traces import store
+from webapp.traces.explain.brief import NotTold, Told, tell
 from webapp.traces.explain.difference import Difference, differ
 from webapp.traces.explain.sentences import Statement, explain
-from webapp.traces.explain.told import NotTold, Told, tell
 from webapp.traces.file.archive import TraceFileError
 from webapp.traces.library import listing as library
 from webapp.traces.library.filters import FilterError, conditions

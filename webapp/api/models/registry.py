@@ -19,7 +19,7 @@ from webapp.ground.gateway.structs import Body, Result
 from webapp.models.billing.naming import model_names
 from webapp.models.registry import change, models
 from webapp.models.registry.change import CannotChange, Change, ModelExists
-from webapp.models.registry.places import BadField, BadFields, Place
+from webapp.models.registry.source_checks import BadField, BadFields, Place
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import drain_all, heartbeats

@@ -13,7 +13,7 @@ from webapp.identity.keys.models import ApiKey
 from webapp.lifecycle.admission import limits_now
 from webapp.models.registry.offered import default_id
 from webapp.requests.models import Request
-from webapp.usage.limits.lately import Refusal, lately
+from webapp.usage.limits.recent_refusals import PastRefusal, recent_refusals_of
 from webapp.usage.limits.taking import levels_of
 
 WARNING_SHARE = 0.8
@@ -48,7 +48,7 @@ class OwnLimits(Result):
 class Refusals(Result):
     """The calls that the user's limits refused within a day."""
 
-    refusals: list[Refusal]
+    refusals: list[PastRefusal]
     """The newest first, at most 50."""
 
 
@@ -64,7 +64,7 @@ def show_own_limits(request: HttpRequest, query: OwnLimitsQuery) -> OwnLimits:
 
 def list_own_refusals(request: HttpRequest) -> Refusals:
     """List the calls of the last day that a limit refused, without any text of them."""
-    return Refusals(lately(user_id(request)))
+    return Refusals(recent_refusals_of(user_id(request)))
 
 
 def _asked(request: HttpRequest, query: OwnLimitsQuery) -> Request:

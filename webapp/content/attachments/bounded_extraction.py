@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from inference.sandbox.kept import Copy, Exceeded, Kept
+from inference.sandbox.kept_process import Copy, Exceeded, Kept
 from inference.sandbox.sandbox import Bounds
 from webapp.content.attachments.extraction.unreadable import Unreadable
 

@@ -11,7 +11,7 @@ PATIENCE_S = 5.0
 
 
 class ReaderStopped(Exception):
-    """The reader has acknowledged nothing for too long."""
+    """Raised when a reader has sent no acknowledgement for `PATIENCE_S`."""
 
 
 class Window:

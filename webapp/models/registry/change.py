@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from webapp.models.registry.models import RegisteredModel
-from webapp.models.registry.places import BadField, Place, check_all, check_id, check_num_workers, check_vision
+from webapp.models.registry.source_checks import BadField, Place, check_all, check_id, check_num_workers, check_vision
 
 State = RegisteredModel.State
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from webapp.environment import Environment
 from webapp.ground.audit.log import unrecorded
 from webapp.models.registry.models import RegisteredModel
-from webapp.models.registry.places import url_problem
+from webapp.models.registry.source_checks import url_problem
 
 State, Kind = RegisteredModel.State, RegisteredModel.Kind
 

@@ -17,7 +17,12 @@ from webapp.identifiers import new_conversation_id, new_message_id, new_request_
 from webapp.lifecycle.settle import record
 from webapp.models.billing.bill import saved_nano
 from webapp.operations.demo.prices import PRICES
-from webapp.operations.demo.recorded import RecordedConversation, RecordedMessage, RecordedTrace, Recording
+from webapp.operations.demo.recorded_conversations import (
+    RecordedConversation,
+    RecordedMessage,
+    RecordedTrace,
+    Recording,
+)
 from webapp.operations.demo.renaming import renamed
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request

@@ -18,7 +18,7 @@ from webapp.ground.audit.log import unrecorded
 from webapp.models.billing.models import LedgerEntry
 from webapp.operations.demo.copies import Copy, Place, copy_of
 from webapp.operations.demo.prices import PREFIX, remove_prices, set_prices
-from webapp.operations.demo.recorded import RecordedConversation, Recording, read
+from webapp.operations.demo.recorded_conversations import RecordedConversation, Recording, read
 from webapp.operations.demo.traffic import TEAMS, Occurrence, Team, traffic
 from webapp.requests.models import Request
 from webapp.surfaces.chat.models import Conversation, Message

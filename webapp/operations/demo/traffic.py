@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from webapp.identifiers import new_request_id
 from webapp.models.billing.bill import KINDS
 from webapp.operations.demo.prices import CURRENCY, FROM, LARGE, PREFIX, PRICES, SMALL
-from webapp.operations.demo.recorded import Kind
+from webapp.operations.demo.recorded_conversations import Kind
 from webapp.usage.models import UsageRecord
 
 _RECORDED = Path(__file__).with_name("recorded_traffic.json")

@@ -17,8 +17,8 @@ from django.db.models import QuerySet
 
 from webapp.ground.audit.log import record
 from webapp.operations.privacy import keys
-from webapp.operations.privacy.alerted import forget_in_alerts
-from webapp.operations.privacy.audited import forget_names_in
+from webapp.operations.privacy.alert_data import forget_in_alerts
+from webapp.operations.privacy.audit_data import forget_names_in
 from webapp.operations.privacy.block import stop_open
 from webapp.operations.privacy.holdings import Holding, holdings
 from webapp.operations.privacy.models import Erasure

@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from webapp.lifecycle.probes.models import Probe
-from webapp.operations.privacy.audited import about
+from webapp.operations.privacy.audit_data import about
 from webapp.operations.privacy.holdings import holdings
 from webapp.operations.privacy.rows import file_of, name_of
 from webapp.requests.models import Request

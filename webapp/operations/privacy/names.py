@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from webapp.identifiers import new_id
-from webapp.operations.privacy.audited import forget_names
+from webapp.operations.privacy.audit_data import forget_names
 
 
 def new_name_of(user_id: int) -> str:

@@ -1,4 +1,4 @@
-"""The events of a call's requests as they come, merged. Knows nothing of what is made of them.
+"""The events of a call's requests as they come, merged. Knows no API's format.
 
 A client that goes away ends its requests. Those of a background call go on.
 """

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from webapp.surfaces.chat.branches import path_to
+from webapp.surfaces.chat.message_view import shown
 from webapp.surfaces.chat.models import Conversation, Message
-from webapp.surfaces.chat.shown import shown
 
 FORMAT = "sightglass-conversation"
 VERSION = 1

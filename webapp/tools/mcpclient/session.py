@@ -29,7 +29,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from webapp.tools.mcpclient import relay
-from webapp.tools.mcpclient.bounded import BoundedTransport, TooLong
+from webapp.tools.mcpclient.bounded_transport import BoundedTransport, TooLong
 from webapp.tools.mcpclient.configured import Server
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import msgspec
 
 from inference.protocol.events import Frame, PromptTokenized, TokenSampled, first
 from inference.protocol.request import SamplingParams
-from webapp.traces.explain.told import Told, tell
+from webapp.traces.explain.brief import Told, tell
 
 _NUM_SHOWN = 8
 """Tokens shown of each side, from the first difference on."""

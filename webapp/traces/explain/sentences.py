@@ -8,7 +8,7 @@ import msgspec
 
 from inference.protocol.events import Frame, GenerationInterrupted, PrefillAdvanced, TokenSampled
 from inference.protocol.generations import by_number
-from webapp.traces.explain.told import Check, Round, Told, tell
+from webapp.traces.explain.brief import Check, Round, Told, tell
 
 _LEAST_SURE = 3
 """Tokens named as those of which the model was least sure."""

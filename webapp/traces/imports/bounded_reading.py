@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
-from inference.sandbox.kept import Exceeded, Kept
+from inference.sandbox.kept_process import Exceeded, Kept
 from inference.sandbox.sandbox import Bounds
 from webapp.traces.file.archive import TraceFileError
 

@@ -1,13 +1,13 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import type { LimitNow, Refusal } from "../../protocol/api";
+import type { LimitNow, PastRefusal } from "../../protocol/api";
 import type { Limit } from "../../protocol/events";
 import LimitsNow from "./LimitsNow.svelte";
 
 let panel: object;
 let limits: LimitNow[] = [];
-let refusals: Refusal[] = [];
+let refusals: PastRefusal[] = [];
 let isDown = false;
 let asked: string[] = [];
 
@@ -25,7 +25,7 @@ const level = (remaining: number, more: Partial<Limit> = {}, is_warned = false):
   },
   is_warned,
 });
-const refusal = (at_s: number, more: Partial<Refusal> = {}): Refusal => ({
+const refusal = (at_s: number, more: Partial<PastRefusal> = {}): PastRefusal => ({
   at_unix_us: at_s * 1e6,
   code: "rate_limited",
   limit: level(0).limit,

@@ -12,8 +12,8 @@ from inference.eventlog.clock import unix_us
 from tests.webapp.inputs import asked
 from tests.webapp.usage.test_report import make_record, save
 from webapp.api import site
-from webapp.identity.accounts.joining import change_role
 from webapp.identity.accounts.models import Membership, Role
+from webapp.identity.accounts.role_changes import change_role
 from webapp.identity.accounts.roles import role_of
 from webapp.operations.privacy.block import begin
 from webapp.operations.privacy.erase import advance

@@ -6,9 +6,9 @@ import pytest
 
 from inference.protocol.events import CacheLookedUp, ContextAssembled, Frame, TextReleased, TokenSampled
 from tests.golden.test_exports import LOGS, golden, read
+from webapp.traces.explain.brief import MAX_TEXT_CHARS, NotTold, clipped, tell
 from webapp.traces.explain.difference import differ
 from webapp.traces.explain.sentences import explain
-from webapp.traces.explain.told import MAX_TEXT_CHARS, NotTold, clipped, tell
 
 
 @pytest.fixture(params=LOGS, ids=lambda path: path.stem)

@@ -12,7 +12,7 @@ from webapp.surfaces.bring.prefix import BroughtPrefix, usage_of, whole
 
 
 def difference(now: BroughtPrompt, before: BroughtPrompt, prefix: BroughtPrefix | None) -> BroughtDifference | None:
-    """None: the two have other tokenizers."""
+    """Returns None where the tokenizers differ."""
     compared = compare("", _events(now), _events(before), ())
     return None if compared is None else _shown(compared, now, prefix)
 

@@ -33,9 +33,9 @@ from webapp.requests.models import Request
 from webapp.requests.outcome import fold
 from webapp.requests.params import checked_params, window_notes
 from webapp.surfaces.chat import models
+from webapp.surfaces.chat.message_view import shown
 from webapp.surfaces.chat.models import MAX_ANSWERS
 from webapp.surfaces.chat.search import saying
-from webapp.surfaces.chat.shown import shown
 from webapp.surfaces.chat.shown_summary import shown_summary
 from webapp.tools.catalog import offered
 from webapp.traces import store

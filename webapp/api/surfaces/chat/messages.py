@@ -14,7 +14,7 @@ from inference.protocol.request import SamplingParams
 from inference.protocol.tool_calls import ToolCalls
 from webapp.api.content.memory import notice_shown
 from webapp.api.requests.requests import find
-from webapp.api.surfaces.chat.attached import wanted
+from webapp.api.surfaces.chat.attached_files import wanted
 from webapp.api.surfaces.chat.conversations import checked_n, find_conversation
 from webapp.api.surfaces.chat.schema import NewFork, NewMessage, Regeneration, Sent, Started
 from webapp.ground.gateway.answer import Answer
@@ -30,8 +30,8 @@ from webapp.requests.models import Request
 from webapp.requests.params import checked_params
 from webapp.surfaces.chat import sending
 from webapp.surfaces.chat.forking import Place, find_fork, start_fork
+from webapp.surfaces.chat.message_view import shown
 from webapp.surfaces.chat.models import MAX_ANSWERS, Conversation, Message
-from webapp.surfaces.chat.shown import shown
 from webapp.tools import catalog
 
 _NUM_SEEDS = 2**53

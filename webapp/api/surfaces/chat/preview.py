@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 
 from inference.protocol.request import SamplingParams
-from webapp.api.surfaces.chat.attached import wanted
+from webapp.api.surfaces.chat.attached_files import wanted
 from webapp.api.surfaces.chat.conversations import find_conversation, new_conversation
 from webapp.api.surfaces.chat.schema import NewConversation, Pin
 from webapp.ground.gateway.body import checked_text

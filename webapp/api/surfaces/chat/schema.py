@@ -10,7 +10,7 @@ from inference.protocol.request import SamplingParams
 from webapp.api.content.memory import MemoryNotice
 from webapp.ground.gateway.errors import FieldProblem
 from webapp.ground.gateway.structs import Body, Query, Result
-from webapp.surfaces.chat.shown import Message
+from webapp.surfaces.chat.message_view import Message
 from webapp.surfaces.chat.shown_summary import Summary
 
 WindowPolicy = Literal["keep", "drop", "summarise"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inference.safety.minilm import MiniLM, bundled_minilm
-from inference.safety.recent import RecentVectors
+from inference.safety.recent_vectors import RecentVectors
 from tests.inference.engine.fakes import SetClock
 
 TEXTS = ["You are helpful.", "What is the capital of France?", "Bread \ud800 is baked."]

@@ -9,7 +9,7 @@ import pytest
 
 from inference.protocol.events import AnyEvent, Frame, GatewayChecked, GenerationStarted, RequestAccepted, TokenSampled
 from webapp.operations.demo.prices import LARGE, SMALL
-from webapp.operations.demo.recorded import FILE, Kind, read
+from webapp.operations.demo.recorded_conversations import FILE, Kind, read
 from webapp.operations.demo.renaming import renamed
 from webapp.requests.outcome import fold
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webapp.ground.context.assemble import SourceMessage
-from webapp.traces.recordings.before import goes_on_from
+from webapp.traces.recordings.turn_before import goes_on_from
 
 
 def said(*texts: str, system: str = "Be brief.") -> tuple[SourceMessage, ...]:

@@ -12,8 +12,8 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
 from tests.webapp.at_once import called_during, on_postgres
-from webapp.identity.accounts.joining import LastOwner, NoInvitation, accept, change_role, invite, leave
 from webapp.identity.accounts.models import Invitation, Membership, Role
+from webapp.identity.accounts.role_changes import LastOwner, NoInvitation, accept, change_role, invite, leave
 from webapp.identity.accounts.roles import is_views_only, people_of, role_of
 from webapp.usage.limits import rules
 

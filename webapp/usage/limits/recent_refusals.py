@@ -24,7 +24,7 @@ MAX_KEPT = 50
 KEPT_S = 86_400
 
 
-class Refusal(Result, kw_only=True):
+class PastRefusal(Result, kw_only=True):
     """One call that a limit refused."""
 
     at_unix_us: int
@@ -44,7 +44,7 @@ class Refusal(Result, kw_only=True):
     """The visible prefix of the call's key; empty: it came with a sign-in."""
 
 
-def note(user_id: int, refusal: Refusal) -> None:
+def note(user_id: int, refusal: PastRefusal) -> None:
     """Keep a refusal. Without Redis it is lost: the refused call has its answer all the same."""
     key = _key(user_id)
     pipeline = _client().pipeline()
@@ -55,8 +55,8 @@ def note(user_id: int, refusal: Refusal) -> None:
         pipeline.execute()
 
 
-def refusal_of(refused: Refused, num_requests: int, surface: str, model: str, key: str) -> Refusal:
-    return Refusal(
+def refusal_of(refused: Refused, num_requests: int, surface: str, model: str, key: str) -> PastRefusal:
+    return PastRefusal(
         at_unix_us=unix_us(),
         code=refused.code,
         limit=refused.by,
@@ -69,11 +69,11 @@ def refusal_of(refused: Refused, num_requests: int, surface: str, model: str, ke
     )
 
 
-def lately(user_id: int) -> list[Refusal]:
+def recent_refusals_of(user_id: int) -> list[PastRefusal]:
     """Return the refusals of the last day, the newest first. Raises RedisError."""
     rows: Any = _client().lrange(_key(user_id), 0, -1)
     since_us = int((time.time() - KEPT_S) * 1e6)
-    found = (msgspec.json.decode(row, type=Refusal) for row in rows)
+    found = (msgspec.json.decode(row, type=PastRefusal) for row in rows)
     return [refusal for refusal in found if refusal.at_unix_us >= since_us]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from auditlog.context import disable_auditlog
 from django.contrib.auth.models import User
 
-from webapp.operations.privacy.audited import forget_names_in
+from webapp.operations.privacy.audit_data import forget_names_in
 from webapp.operations.privacy.texts import pattern_of, without
 from webapp.usage.alerts.models import AlertRule, Delivery
 

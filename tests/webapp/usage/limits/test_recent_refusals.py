@@ -14,8 +14,8 @@ from tests.webapp.identity.keys.programs import new_key, program
 from tests.webapp.registered import CONFIGURED, beat
 from tests.webapp.usage.limits.test_admission import client_of, send
 from webapp.operations.privacy import keys
-from webapp.usage.limits.lately import KEPT_S, MAX_KEPT, lately, note
 from webapp.usage.limits.models import Rule, SharedRule
+from webapp.usage.limits.recent_refusals import KEPT_S, MAX_KEPT, note, recent_refusals_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JSON = "application/json"
@@ -102,27 +102,27 @@ def test_a_keys_refusal_names_the_key_and_holds_no_text(
 def test_refusals_are_few_and_expire(alice: User, redis_client: redis.Redis) -> None:
     Rule.objects.create(user=alice, is_stopped=True)
     send(alice)
-    (refusal,) = lately(alice.pk)
+    (refusal,) = recent_refusals_of(alice.pk)
     for _ in range(MAX_KEPT + 5):
         note(alice.pk, refusal)
-    assert len(lately(alice.pk)) == MAX_KEPT
+    assert len(recent_refusals_of(alice.pk)) == MAX_KEPT
     assert 0 < redis_client.ttl(f"sightglass:refused:{alice.pk}") <= KEPT_S
 
 
 def test_an_old_refusal_is_not_told_where_a_newer_one_keeps_the_list(alice: User) -> None:
     Rule.objects.create(user=alice, is_stopped=True)
     send(alice)
-    (refusal,) = lately(alice.pk)
+    (refusal,) = recent_refusals_of(alice.pk)
     refusal.at_unix_us -= (KEPT_S + 1) * 10**6
     note(alice.pk, refusal)
-    assert len(lately(alice.pk)) == 1
+    assert len(recent_refusals_of(alice.pk)) == 1
 
 
 def test_an_erasure_takes_them_away(alice: User) -> None:
     Rule.objects.create(user=alice, is_stopped=True)
     send(alice)
     keys.forget(alice.pk, lambda _: set())
-    assert lately(alice.pk) == []
+    assert recent_refusals_of(alice.pk) == []
 
 
 def test_the_limits_of_a_request_are_those_of_its_model_and_key(alice: User) -> None:
