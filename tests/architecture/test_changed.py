@@ -10,15 +10,15 @@ from tests.architecture.test_imports import SITE_IN_FULL
 TREE = "tests/docs/test_links.py"
 SHELL = "tests/docs/test_api.py"
 COMPOSE = "tests/docker/test_compose.py"
-PRICES = "tests/webapp/billing/test_prices.py"
+PRICES = "tests/webapp/models/billing/test_prices.py"
 BILLS = "tests/webapp/usage/month/test_bills.py"
 LOGS = "tests/inference/eventlog/test_logs.py"
 PAGES = "tests/browser/test_pages.py"
 DEPLOY = "tests/webapp/test_deploy.py"
 TABLES = Tables(
     downstream={
-        "inference.eventlog": {"inference.eventlog", "webapp.billing", "webapp.usage"},
-        "webapp.billing": {"webapp.billing", "webapp.usage"},
+        "inference.eventlog": {"inference.eventlog", "webapp.models.billing", "webapp.usage"},
+        "webapp.models.billing": {"webapp.models.billing", "webapp.usage"},
         "webapp.usage": {"webapp.usage"},
         "webapp.api": {"webapp.api"},
     },
@@ -26,10 +26,10 @@ TABLES = Tables(
         TREE: {TREE},
         SHELL: {SHELL, "calls webapp.api"},
         COMPOSE: {COMPOSE},
-        PRICES: {PRICES, "webapp.billing"},
+        PRICES: {PRICES, "webapp.models.billing"},
         BILLS: {BILLS, "webapp.usage", "tests/webapp/usage/reports.py", "calls webapp.usage"},
         LOGS: {LOGS, "inference.eventlog", "scripts.docs"},
-        PAGES: {PAGES, "webapp.billing"},
+        PAGES: {PAGES, "webapp.models.billing"},
         DEPLOY: {DEPLOY, "webapp"},
     },
     plugins=frozenset({"tests/lanes.py"}),
@@ -39,7 +39,7 @@ TABLES = Tables(
 @pytest.mark.parametrize(
     ("changed", "tests"),
     [
-        ("webapp/billing/prices/models.py", {PRICES, BILLS, DEPLOY}),
+        ("webapp/models/billing/prices/models.py", {PRICES, BILLS, DEPLOY}),
         ("webapp/usage/report.py", {BILLS, DEPLOY}),
         ("inference/eventlog/log.py", {LOGS, PRICES, BILLS}),
         ("webapp/api/view.py", {SHELL, DEPLOY}),
@@ -97,8 +97,8 @@ def test_the_pages_tests_run_where_the_page_or_its_golden_logs_changed(
 
 def test_a_reason_names_the_change() -> None:
     assert (
-        choose(["webapp/billing/models.py"], TABLES).tests[BILLS]
-        == "webapp.usage is downstream of webapp/billing/models.py"
+        choose(["webapp/models/billing/models.py"], TABLES).tests[BILLS]
+        == "webapp.usage is downstream of webapp/models/billing/models.py"
     )
 
 
