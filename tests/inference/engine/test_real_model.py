@@ -1,4 +1,7 @@
-"""The engine on the bundled model: what is shared, cached, preempted or guessed changes no answer."""
+"""The engine on a real decoder: what is shared, cached, preempted or guessed changes no answer.
+
+The model is the bundled one where the test needs an answer that ends or repeats.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,11 @@ def decoder(model_path: Path, weights: PackedCache) -> Decoder:
 @pytest.fixture(scope="module")
 def native(model_path: Path, weights: PackedCache, kernels: Kernels) -> Decoder:
     return load_decoder(open_model(model_path), cache=weights, kernels=kernels)
+
+
+@pytest.fixture(scope="module")
+def tiny(tiny_path: Path, kernels: Kernels) -> Decoder:
+    return load_decoder(open_model(tiny_path), kernels=kernels)
 
 
 def engine(decoder: Decoder, tokenizer: Tokenizer, num_blocks: int = 400, is_cached: bool = True) -> Engine:
@@ -82,7 +90,7 @@ def test_a_second_turn_computes_only_what_is_new(
     assert stranger.usage == Usage(uncached_input=len(second), output=len(stranger.ids))
 
 
-def test_preemption_gives_the_same_tokens(decoder: Decoder, tokenizer: Tokenizer, template: ChatTemplate) -> None:
+def test_preemption_gives_the_same_tokens(tiny: Decoder, tokenizer: Tokenizer, template: ChatTemplate) -> None:
     places = ["France", "Italy", "Spain", "Japan"]
     requests = [
         ask(place, chat(template, f"What is the capital of {place}? Answer in one sentence."), 40, principal=place)
@@ -90,7 +98,7 @@ def test_preemption_gives_the_same_tokens(decoder: Decoder, tokenizer: Tokenizer
     ]
 
     def answers(num_blocks: int) -> dict[str, Run]:
-        return run(engine(decoder, tokenizer, num_blocks, is_cached=False), *requests)
+        return run(engine(tiny, tokenizer, num_blocks, is_cached=False), *requests)
 
     tight, roomy = answers(10), answers(400)
     assert any(each.of(GenerationPreempted) for each in tight.values())
@@ -107,10 +115,10 @@ def test_drafts_give_the_same_tokens(native: Decoder, tokenizer: Tokenizer, temp
 
 
 def test_a_fork_with_the_parents_settings_repeats_the_rest_of_its_answer(
-    native: Decoder, tokenizer: Tokenizer, template: ChatTemplate
+    tiny: Decoder, tokenizer: Tokenizer, template: ChatTemplate
 ) -> None:
     """Token for token, though it reads at once what the parent wrote one by one, whoever else is computed beside it."""
-    served = Engine(ModelRunner(native, 64 << 20), tokenizer)
+    served = Engine(ModelRunner(tiny, 64 << 20), tokenizer)
     asked = ask("parent", chat(template, "Write two sentences about a lighthouse."), 60)
     params = SamplingParams(temperature=0.9, top_p=0.95, seed=11, max_tokens=60, frequency_penalty=0.4)
     asked = msgspec.structs.replace(asked, params=params)

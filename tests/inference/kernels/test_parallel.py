@@ -42,19 +42,24 @@ def test_no_thread_runs_ahead_and_none_sleeps_for_ever(stress: Path, num_threads
     assert subprocess.run([stress, str(num_threads), "100", str(idle_spins)], check=False, timeout=240).returncode == 0
 
 
-@pytest.mark.parametrize("idle_spins", [0, 1000])
-def test_the_thread_sanitizer_finds_no_race(compiler: list[str], tmp_path: Path, idle_spins: int) -> None:
-    probe = tmp_path / "probe.c"
+@pytest.fixture(scope="module")
+def sanitized(compiler: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sanitized")
+    probe = folder / "probe.c"
     probe.write_text("int main(void) { return 0; }", "ascii")
-    command = [*compiler, "-fsanitize=thread", str(probe), "-o", str(tmp_path / "probe")]
+    command = [*compiler, "-fsanitize=thread", str(probe), "-o", str(folder / "probe")]
     if (
         subprocess.run(command, capture_output=True, check=False).returncode
-        or subprocess.run([tmp_path / "probe"], capture_output=True, check=False).returncode
+        or subprocess.run([folder / "probe"], capture_output=True, check=False).returncode
     ):
         pytest.skip("this compiler or this system has no thread sanitizer")
-    program = build(compiler, tmp_path / "stress", "-fsanitize=thread")
+    return build(compiler, folder / "stress", "-fsanitize=thread")
+
+
+@pytest.mark.parametrize("idle_spins", [0, 1000])
+def test_the_thread_sanitizer_finds_no_race(sanitized: Path, idle_spins: int) -> None:
     done = subprocess.run(
-        [program, "4", "100", str(idle_spins)], capture_output=True, text=True, check=False, timeout=240
+        [sanitized, "4", "100", str(idle_spins)], capture_output=True, text=True, check=False, timeout=240
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -226,6 +226,13 @@ def test_a_policy_that_cannot_work_is_refused_when_it_is_loaded(
     path = tmp_path / "policy.toml"
     path.write_text(DEFAULT_POLICY.read_text("utf-8").replace(old, new, 1))
     with pytest.raises(PolicyError, match=problem):
+        load_policy(path)
+
+
+def test_no_guard_is_loaded_with_a_policy_that_cannot_work(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(DEFAULT_POLICY.read_text("utf-8").replace("pii = 0.5", 'pii = "often"', 1))
+    with pytest.raises(PolicyError, match="must be a number from 0 to 1"):
         load_guard(path)
 
 

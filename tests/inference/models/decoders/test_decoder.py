@@ -19,6 +19,7 @@ from inference.protocol.events import TokenSampled
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.tokenizer import Tokenizer
+from tests.inference.models.combinations import is_whole
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +45,7 @@ def reference(model_path: Path) -> Any:
 TEXT = "The old lighthouse keeper counted 42 ships that night, and wrote each name into his book before he slept."
 
 
+@pytest.mark.skipif(not is_whole(), reason="make kernels: test_float.py and test_divergence.py hold it by llama.cpp")
 def test_prefill_and_decode_stay_near_transformers(
     file: GgufFile, decoder: Decoder, tokenizer: Tokenizer, reference: Any
 ) -> None:
