@@ -20,6 +20,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from tests.webapp.alerts.conftest import INTERNAL, Inbox, Receiver
+from tests.webapp.demonstration import put_demonstration
 from webapp.alerts import webhook
 from webapp.alerts.check import check
 from webapp.alerts.deliver import MAX_ATTEMPTS, attempt, send_due, send_test
@@ -27,7 +28,6 @@ from webapp.alerts.models import AlertRule, Delivery
 from webapp.alerts.target import Target
 from webapp.alerts.webhook import new_secret, sign
 from webapp.demo.prices import PREFIX
-from webapp.demo.seed import seed
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -55,7 +55,7 @@ def post(client: Client, path: str, body: Any) -> Any:
 
 
 def test_the_incident_of_the_demonstration_is_told_once(receiver: Receiver) -> None:
-    seed(NOW, 60)
+    put_demonstration()
     make_rule(receiver)
     make_rule(receiver, name="Costs only", kinds=["cost"])
     make_rule(receiver, name="Off", is_enabled=False)
