@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import pytest_django
 import redis
 from hypothesis import settings
 
@@ -42,12 +40,19 @@ def redis_url() -> Iterator[str]:
     assert child.wait(5)
 
 
-@pytest.fixture
-def redis_client(redis_url: str) -> Iterator[redis.Redis]:
+@pytest.fixture(scope="session")
+def kept_client(redis_url: str) -> Iterator[redis.Redis]:
+    """Its connection stays: a new one reads the library's version from its metadata, for milliseconds."""
     client = redis.Redis.from_url(redis_url)
-    client.flushall()
     yield client
     client.close()
+
+
+@pytest.fixture
+def redis_client(kept_client: redis.Redis) -> redis.Redis:
+    """A server without keys."""
+    kept_client.flushall()
+    return kept_client
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -56,29 +61,6 @@ def a_password_takes_one_round() -> None:
     from webapp.identity.accounts.hasher import PatientHasher
 
     PatientHasher.iterations = 1
-
-
-@pytest.fixture(scope="session")
-def migrated_prices(django_db_setup: None, django_db_blocker: pytest_django.DjangoDbBlocker) -> list[dict[str, Any]]:
-    """The prices that the migrations have written."""
-    from webapp.models.billing.models import Price
-
-    with django_db_blocker.unblock():
-        return list(Price.objects.values())
-
-
-@pytest.fixture(autouse=True)
-def prices_are_there(request: pytest.FixtureRequest) -> None:
-    """A test with transactions of its own empties every table at its end, also of what the migrations have written."""
-    mark = request.node.get_closest_marker("django_db")
-    if mark is None:
-        return
-    rows = request.getfixturevalue("migrated_prices")
-    request.getfixturevalue("transactional_db" if mark.kwargs.get("transaction") else "db")
-    from webapp.models.billing.models import Price
-
-    if not Price.objects.exists():
-        Price.objects.bulk_create(Price(**row) for row in rows)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import redis
 from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.driver_info import DriverInfo
 from redis.exceptions import AuthenticationError
 from redis.retry import Retry
 from redis.sentinel import (
@@ -24,6 +25,8 @@ from redis.sentinel import (
 from inference.eventlog.address import SentinelAddress, sentinel_address
 
 CONNECT_TIMEOUT_S = 3
+_DRIVER = DriverInfo()
+"""Has the library's version, which each new connection reads from a file otherwise, for milliseconds."""
 TIMEOUT_S = 5
 """Longest wait for a reply. A command that blocks in the server asks for more than its own wait."""
 PATIENCE_S = 1.0
@@ -126,9 +129,10 @@ def connect(
     return redis.Redis(connection_pool=pool)
 
 
-def connecting_options(url: str) -> dict[str, float]:
-    """Return redis-py's option for connecting in time. A unix socket takes none."""
-    return {} if url.startswith("unix:") else {"socket_connect_timeout": CONNECT_TIMEOUT_S}
+def connecting_options(url: str) -> dict[str, Any]:
+    """Return redis-py's options for connecting in time. A unix socket takes no limit."""
+    limit = {} if url.startswith("unix:") else {"socket_connect_timeout": CONNECT_TIMEOUT_S}
+    return {"driver_info": _DRIVER, **limit}
 
 
 def asking_options(address: SentinelAddress) -> dict[str, Any]:

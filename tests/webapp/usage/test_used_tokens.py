@@ -8,13 +8,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
-from django.utils import timezone
 
 from inference.protocol.request import Usage
+from tests.webapp.demonstration import DAYS, NOW, put_demonstration
 from tests.webapp.usage.test_report import BERLIN, make_record, save
 from webapp.models.billing.bill import UNPRICED, price_book
 from webapp.models.billing.reprice import Used, reprice
-from webapp.operations.demo.seed import seed
 from webapp.usage.models import UsageRecord
 from webapp.usage.period import Period
 from webapp.usage.sums import Filter
@@ -58,10 +57,9 @@ def test_a_request_without_a_token_is_not_counted_and_an_unpriced_one_is(alice: 
 
 def test_repriced_demonstration_data_cost_what_their_records_say() -> None:
     """In all and by each user, from the sums and from the records."""
-    now = timezone.now()
-    seed(now, 60)
-    for num_days in (20, 60):
-        period = Period(now.date() - timedelta(days=num_days - 1), now.date(), UTC_ZONE)
+    put_demonstration()
+    for num_days in (20, DAYS):
+        period = Period(NOW.date() - timedelta(days=num_days - 1), NOW.date(), UTC_ZONE)
         billed = Counter[int]()
         records = UsageRecord.objects.filter(accepted_at__gte=period.start, accepted_at__lt=period.end)
         for user, nano in records.values_list("user_id", "cost_nano"):

@@ -10,11 +10,11 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from tests.webapp.demonstration import NOW, put_demonstration
 from tests.webapp.usage.test_report import make_record, save
 from webapp.models.billing.bill import UNPRICED
 from webapp.models.billing.book import KINDS
 from webapp.models.billing.models import Price
-from webapp.operations.demo.seed import seed
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
 from webapp.usage.sums import Filter
@@ -110,9 +110,8 @@ def test_currencies_stay_apart(day: User) -> None:
 
 
 def test_the_demonstration_month_costs_what_its_bills_say() -> None:
-    now = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    seed(now, 30)
-    month = Period(now.date() - timedelta(days=29), now.date(), ZoneInfo("UTC"))
+    put_demonstration()
+    month = Period(NOW.date() - timedelta(days=29), NOW.date(), ZoneInfo("UTC"))
     found = what_if(month, Filter(), Condition("factor", factor="2"))
     assert found.billed == found.actual
     assert found.changed == usd(2 * found.billed[0].nano)

@@ -8,13 +8,11 @@ import pytest
 from auditlog.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
-from django.utils import timezone
 
 from webapp.ground.audit.actor import acting
 from webapp.ground.audit.listing import Change, listing
 from webapp.ground.audit.log import record
 from webapp.models.billing.models import Price
-from webapp.operations.demo.seed import remove, seed
 
 pytestmark = pytest.mark.django_db
 
@@ -151,9 +149,3 @@ def test_a_deleted_row_keeps_its_last_values() -> None:
     assert (entry.action, entry.subject) == ("deleted", "anna")
     assert Change("first_name", "Anna", None) in entry.changes
     assert Change("password", "(hidden)", None) in entry.changes
-
-
-def test_demonstration_data_is_no_action() -> None:
-    seed(timezone.now(), 15)
-    assert remove() > 0
-    assert listing().entries == []

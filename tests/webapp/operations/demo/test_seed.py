@@ -15,7 +15,9 @@ from django.db.models import Count, Sum
 from django.test import Client
 from django.utils import timezone
 
-from inference.protocol.events import BillPosted, ContextAssembled, RequestAccepted
+from inference.protocol.events import BillPosted, ContextAssembled, Frame, RequestAccepted
+from tests.webapp.demonstration import NOW
+from webapp.ground.audit.listing import listing
 from webapp.models.billing.bill import prices_in_force
 from webapp.models.billing.models import LedgerEntry
 from webapp.operations.demo.prices import PREFIX
@@ -29,8 +31,8 @@ from webapp.traces.models import SiteRetentionRule, Trace
 from webapp.usage import roll_up
 from webapp.usage.models import UsageRecord, UsageSum
 
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAYS = 15
+"""Fewer may lack the day of the spike."""
 
 
 @pytest.fixture
@@ -50,6 +52,13 @@ def seeded(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         seed(NOW, DAYS)
         yield
         transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="class")
+def logs(seeded: None, django_db_blocker: Any) -> dict[str, list[Frame]]:
+    """The frames of each request. Reading them takes seconds."""
+    with django_db_blocker.unblock():
+        return {request.pk: store.load_frames(request.pk) for request, _ in recorded()}
 
 
 @pytest.fixture
@@ -98,8 +107,13 @@ def assert_priced(record: UsageRecord, bill: BillPosted | None) -> None:
         assert {line.kind: line.unit_price_nano for line in bill.lines}.items() <= prices.unit_nano.items()
 
 
+def written() -> list[tuple[object, ...]]:
+    columns = ("accepted_at", "user__username", "model", "cost_nano", "queue_us", "status")
+    return sorted(UsageRecord.objects.values_list(*columns), key=repr)
+
+
 @pytest.mark.django_db
-def test_it_is_marked_counted_and_removed_from_every_table(real: UsageRecord) -> None:
+def test_it_is_marked_counted_the_same_each_time_and_removed_from_every_table(real: UsageRecord) -> None:
     before = counts()
     seeded = seed(NOW, DAYS)
     demo = UsageRecord.objects.filter(is_demo=True)
@@ -112,55 +126,22 @@ def test_it_is_marked_counted_and_removed_from_every_table(real: UsageRecord) ->
     total = UsageSum.objects.filter(span="day").aggregate(num=Sum("num_requests"))["num"]
     assert total == seeded.num_records + 1
     assert not User.objects.get(username=f"{PREFIX}docs-1").has_usable_password()
+    first, num_rows = written(), counts()
+    assert seed(NOW, DAYS) == seeded
+    assert (written(), counts()) == (first, num_rows)
     assert remove() == seeded.num_records
     assert counts() == before
     assert UsageRecord.objects.get() == real
 
 
 @pytest.mark.django_db
-def test_it_is_the_same_each_time() -> None:
-    def written() -> list[tuple[object, ...]]:
-        columns = ("accepted_at", "user__username", "model", "cost_nano", "queue_us", "status")
-        return sorted(UsageRecord.objects.values_list(*columns), key=repr)
-
-    seed(NOW, DAYS)
-    first, num_rows = written(), counts()
-    seed(NOW, DAYS)
-    assert written() == first
-    assert counts() == num_rows
-
-
-@pytest.mark.django_db
-def test_a_demonstration_user_who_really_chatted_stays() -> None:
-    seed(NOW, DAYS)
-    user = User.objects.get(username=f"{PREFIX}docs-1")
-    LedgerEntry(
-        request_id="req_1",
-        user=user,
-        model="m",
-        posted_at=NOW,
-        uncached_input=1,
-        cache_read=0,
-        cache_write_5m=0,
-        cache_write_1h=0,
-        output=1,
-        total_nano=1,
-        currency="USD",
-        price_version="1",
-        lines=[],
-    ).save()
-    remove()
-    assert User.objects.get().username == user.username
-    assert not UsageRecord.objects.exists()
-
-
-@pytest.mark.django_db
-def test_the_command_writes_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_and_removes_as_no_action_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("seed_demo", days=DAYS)
     assert "of them with a trace" in capsys.readouterr().out
     assert UsageRecord.objects.latest("accepted_at").accepted_at <= timezone.now()
     call_command("seed_demo", remove=True)
     assert not UsageRecord.objects.exists()
+    assert listing().entries == []
 
 
 @pytest.mark.usefixtures("_seeded")
@@ -173,9 +154,11 @@ class TestSeeded:
         assert days[0]["num"] > 5 * days[1]["num"]
         assert days[0]["accepted_at__date"].isoformat() == "2026-11-10"
 
-    def test_each_traced_record_agrees_with_its_log_its_request_and_the_prices(self) -> None:
+    def test_each_traced_record_agrees_with_its_log_its_request_and_the_prices(
+        self, logs: dict[str, list[Frame]]
+    ) -> None:
         for request, record in recorded():
-            frames = store.load_frames(request.pk)
+            frames = logs[request.pk]
             outcome, accepted = fold(frames), frames[0].events[0]
             assert isinstance(accepted, RequestAccepted)
             assert accepted.request_id == request.pk == record.request_id
@@ -199,7 +182,7 @@ class TestSeeded:
             assert record.cost_nano == request.cost_nano == (outcome.bill and outcome.bill.total_nano)
             assert_priced(record, outcome.bill)
 
-    def test_the_chats_are_whole(self) -> None:
+    def test_the_chats_are_whole(self, logs: dict[str, list[Frame]]) -> None:
         for request, _ in recorded():
             answer = Message.objects.select_related("parent", "conversation").get(request=request)
             assert answer.parent is not None
@@ -207,7 +190,7 @@ class TestSeeded:
             assert answer.parent.created_at <= answer.created_at
             assert answer.conversation.user_id == request.user_id
             ids = {f"message:{pk}" for pk in answer.conversation.messages.values_list("pk", flat=True)}
-            events = (event for frame in store.load_frames(request.pk) for event in frame.events)
+            events = (event for frame in logs[request.pk] for event in frame.events)
             for context in (event for event in events if isinstance(event, ContextAssembled)):
                 sources = {each.source for each in context.segments if each.source.startswith("message:")}
                 assert sources <= ids
@@ -249,3 +232,24 @@ class TestSeeded:
         assert UsageRecord.objects.count() == num_records
         assert remove() == num_records
         assert not Request.objects.exists()
+
+    def test_a_demonstration_user_who_really_chatted_stays(self) -> None:
+        user = User.objects.get(username=f"{PREFIX}docs-1")
+        LedgerEntry(
+            request_id="req_1",
+            user=user,
+            model="m",
+            posted_at=NOW,
+            uncached_input=1,
+            cache_read=0,
+            cache_write_5m=0,
+            cache_write_1h=0,
+            output=1,
+            total_nano=1,
+            currency="USD",
+            price_version="1",
+            lines=[],
+        ).save()
+        remove()
+        assert User.objects.get().username == user.username
+        assert not UsageRecord.objects.exists()

@@ -47,16 +47,16 @@ async def test_a_short_call_does_not_wait_for_the_end_of_a_long_one(embedder: Em
 
 
 async def test_one_user_leaves_room_for_others(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embeddings, "MOST_OF_ONE", 10_000)
-    first = asyncio.create_task(embed(embedder, ["word " * 200] * 48, ALICE))
+    monkeypatch.setattr(embeddings, "MOST_OF_ONE", 2_500)
+    first = asyncio.create_task(embed(embedder, ["word " * 200] * 12, ALICE))
     while not embedder.num_waiting:
         await asyncio.sleep(0)
     with pytest.raises(ApiError) as refused:
-        await embed(embedder, ["word " * 200] * 8, ALICE)
+        await embed(embedder, ["word " * 200] * 2, ALICE)
     assert (refused.value.status, refused.value.retry_after_s) == (429, 5)
-    assert len((await embed(embedder, ["word " * 200] * 8, BOB)).vectors) == 8
+    assert len((await embed(embedder, ["word " * 200] * 2, BOB)).vectors) == 2
     await first
-    assert len((await embed(embedder, ["word " * 200] * 8, ALICE)).vectors) == 8
+    assert len((await embed(embedder, ["word " * 200] * 2, ALICE)).vectors) == 2
 
 
 @pytest.mark.django_db(transaction=True)

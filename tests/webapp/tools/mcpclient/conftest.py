@@ -23,6 +23,7 @@ from webapp.tools.mcpclient.models import McpTool
 from webapp.tools.mcpclient.reading import read
 
 PROGRAM = Path(__file__).parent / "real_server.py"
+PLAIN_PROGRAM = PROGRAM.with_name("plain_server.py")
 TEXT = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 100}}, "additionalProperties": False}
 
 
@@ -85,11 +86,21 @@ def configured(tmp_path: Path, settings: LazySettings) -> Configured:
 
 @pytest.fixture
 def real(tmp_path: Path, configured: Configured) -> Real:
-    """A program on this machine."""
-    tools = tmp_path / "tools.json"
-    args = [str(PROGRAM), str(tools)]
-    configured({"real": {"command": sys.executable, "args": args, "env": {"TOKEN": "open-sesame-please"}}})
-    return Real(servers()["real"], tools)
+    """A program on this machine, by the official SDK."""
+    return _program("real", [str(PROGRAM)], tmp_path, configured)
+
+
+@pytest.fixture
+def plain(tmp_path: Path, configured: Configured) -> Real:
+    """A program on this machine that starts at once."""
+    return _program("plain", ["-I", "-S", str(PLAIN_PROGRAM)], tmp_path, configured)
+
+
+def _program(name: str, arguments: list[str], folder: Path, configured: Configured) -> Real:
+    tools = folder / "tools.json"
+    args = [*arguments, str(tools)]
+    configured({name: {"command": sys.executable, "args": args, "env": {"TOKEN": "open-sesame-please"}}})
+    return Real(servers()[name], tools)
 
 
 @pytest.fixture(scope="session")

@@ -130,34 +130,34 @@ def test_a_tool_that_changed_unnoticed_is_not_called_and_asks_again(remote: Real
     assert run("far__echo", text="hi").text == "you said hi"
 
 
-def test_a_server_that_dies_in_mid_call_gives_an_error_in_words(real: Real) -> None:
-    real.offers("die")
-    result = run("real__die")
+def test_a_server_that_dies_in_mid_call_gives_an_error_in_words(plain: Real) -> None:
+    plain.offers("die")
+    result = run("plain__die")
     assert result.is_error and "ended before it answered" in result.text and result.text.endswith(UNKNOWN)
-    assert [call["name"] for call in real.calls] == ["die"]
+    assert [call["name"] for call in plain.calls] == ["die"]
 
 
-def test_a_server_that_dies_before_the_call_had_no_effect(real: Real) -> None:
-    real.offers("echo")
-    real.tools.with_suffix(".dies").touch()
-    result = run("real__echo")
+def test_a_server_that_dies_before_the_call_had_no_effect(plain: Real) -> None:
+    plain.offers("echo")
+    plain.tools.with_suffix(".dies").touch()
+    result = run("plain__echo")
     assert result.is_error and "ended before it answered" in result.text and UNKNOWN not in result.text
 
 
-def test_a_server_that_does_not_hear_is_ended_with_its_session(real: Real) -> None:
-    real.offers("block")
+def test_a_server_that_does_not_hear_is_ended_with_its_session(plain: Real) -> None:
+    plain.offers("block")
 
     async def work(session: ClientSession) -> None:
         request = CallToolRequest(params=CallToolRequestParams(name="block", arguments={}))
         async with anyio.create_task_group() as group:
             group.start_soon(session.send_request, request, CallToolResult)
-            while not real.calls:
+            while not plain.calls:
                 await anyio.sleep(0.01)
             raise ServerProblem("enough")
 
     with pytest.raises(ServerProblem, match="enough"):
-        within_session(real.server, work, Bounds())
-    wait_until_gone(int(real.tools.with_suffix(".pid").read_text()))
+        within_session(plain.server, work, Bounds())
+    wait_until_gone(int(plain.tools.with_suffix(".pid").read_text()))
 
 
 def test_a_call_that_hangs_ends_after_a_time(remote: Real) -> None:
@@ -200,7 +200,7 @@ def test_servers_that_are_silent_hold_a_part_of_the_workers_threads(remote: Real
     assert run("far__echo", text="hi").text == "you said hi"
 
 
-@pytest.mark.parametrize(("kind", "name"), [("remote", "flood"), ("real", "flood"), ("real", "line")])
+@pytest.mark.parametrize(("kind", "name"), [("remote", "flood"), ("plain", "flood"), ("plain", "line")])
 def test_a_result_without_bounds_ends_the_call(kind: str, name: str, request: pytest.FixtureRequest) -> None:
     real: Real = request.getfixturevalue(kind)
     real.offers(name)
@@ -230,14 +230,14 @@ def test_other_results_are_told_in_words(remote: Real, name: str, text: str, is_
 
 
 def test_a_program_has_no_environment_but_its_own_and_its_secret_stays_secret(
-    real: Real, monkeypatch: pytest.MonkeyPatch
+    plain: Real, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIGHTGLASS_SECRET_KEY", "of-the-product")
-    real.offers("secret", "errors", "secret_kind")
-    text = run("real__secret").text
+    plain.offers("secret", "errors", "secret_kind")
+    text = run("plain__secret").text
     assert text.startswith("*** [") and "'TOKEN'" in text and "SIGHTGLASS" not in text
-    assert run("real__errors").text == "done"
-    assert run("real__secret_kind").text.endswith("x***)")
+    assert run("plain__errors").text == "done"
+    assert run("plain__secret_kind").text.endswith("x***)")
 
 
 def test_a_blocked_result_is_replaced(remote: Real, redis_client: redis.Redis) -> None:

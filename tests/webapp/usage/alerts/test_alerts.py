@@ -19,9 +19,9 @@ from auditlog.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from tests.webapp.demonstration import put_demonstration
 from tests.webapp.usage.alerts.conftest import INTERNAL, Inbox, Receiver
 from webapp.operations.demo.prices import PREFIX
-from webapp.operations.demo.seed import seed
 from webapp.usage.alerts import webhook
 from webapp.usage.alerts.check import check
 from webapp.usage.alerts.deliver import MAX_ATTEMPTS, attempt, send_due, send_test
@@ -55,7 +55,7 @@ def post(client: Client, path: str, body: Any) -> Any:
 
 
 def test_the_incident_of_the_demonstration_is_told_once(receiver: Receiver) -> None:
-    seed(NOW, 60)
+    put_demonstration()
     make_rule(receiver)
     make_rule(receiver, name="Costs only", kinds=["cost"])
     make_rule(receiver, name="Off", is_enabled=False)

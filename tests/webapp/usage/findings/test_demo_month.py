@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,8 +11,8 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from tests.webapp.demonstration import DAYS, NOW, put_demonstration
 from webapp.operations.demo.prices import PREFIX
-from webapp.operations.demo.seed import seed
 from webapp.requests.models import Request
 from webapp.usage.findings.find import Findings, findings
 from webapp.usage.findings.reading import Records
@@ -21,19 +21,17 @@ from webapp.usage.models import UsageRecord
 from webapp.usage.period import Period
 from webapp.usage.sums import Filter
 
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SPIKE, INCIDENT = date(2026, 11, 10), date(2026, 11, 19)
-DAYS = 60
 EVALUATION = f"{PREFIX}evaluation-1"
 
 
 @pytest.fixture(scope="class")
 def month(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Two months of demonstration data, written once."""
+    """Two months of demonstration data, put once."""
     from django.db import transaction
 
     with django_db_blocker.unblock(), transaction.atomic():
-        seed(NOW, DAYS)
+        put_demonstration()
         yield
         transaction.set_rollback(True)
 

@@ -33,8 +33,9 @@ def _worker(redis_client: redis.Redis) -> None:
 
 @pytest.fixture
 def alice() -> User:
+    """A request that she took comes back after half a minute, so that it still counts on a slow machine."""
     user = User.objects.create_user("alice")
-    Rule.objects.create(user=user, requests_per_minute=60, input_tokens_per_minute=LIMIT)
+    Rule.objects.create(user=user, requests_per_minute=2, input_tokens_per_minute=LIMIT)
     return user
 
 

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 import redis
 from django.conf import LazySettings
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from prometheus_client import CollectorRegistry, generate_latest
@@ -25,8 +24,10 @@ from inference.protocol.snapshot import (
     WorkerSnapshot,
 )
 from inference.worker.publishing import publish
+from tests.webapp.demonstration import put_demonstration
 from tests.webapp.usage.metrics.conftest import TOKEN, Record, samples, scrape
 from webapp.usage.metrics.families import families
+from webapp.usage.models import UsageRecord
 from webapp.usage.totals import Use, all_use
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +67,8 @@ def test_the_exposition_of_a_known_database(record: Record) -> None:
 
 
 def test_demonstration_data_is_not_counted(db: None) -> None:
-    call_command("seed_demo", "--days", "15", verbosity=0)
+    put_demonstration()
+    assert UsageRecord.objects.exists()
     assert all_use() == Use(None, [], {})
 
 
