@@ -71,7 +71,7 @@ SITE: dict[str, set[str]] = {
     "webapp.gateway": set(),
     "webapp.context": set(),
     "webapp.audit": {"gateway"},
-    "webapp.mcpclient": {"audit"},
+    "webapp.mcpclient": {"audit", "gateway"},
     "webapp.tools": {"mcpclient"},
     "webapp.billing": {"audit"},
     "webapp.accounts": {"audit"},
