@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.protocol.events import TokenSampled
@@ -32,20 +32,14 @@ def num_before(held: Sequence[Held], place: int) -> int:
 def without_found(held: Sequence[Held], text: str, found: Sequence[Finding]) -> list[TokenSampled]:
     """Return the tokens; those that wrote a part of a finding show its replacement alone.
 
-    Tokens of one finding, and findings that share a token, become one run. Its first token has all the bytes.
+    Tokens of one finding or one character, and findings that share a token, become one run. A rewritten run's first
+    token has all the bytes.
     """
     tokens: list[TokenSampled] = []
-    run: list[Held] = []
-    for each in held:
-        is_found = any(each.start < item.end and item.start < each.end for item in found)
-        if run and (not is_found or not _are_joined(run[-1], each, found)):
-            tokens += _run(run, text, found)
-            run = []
-        if is_found:
-            run.append(each)
-        else:
-            tokens.append(each.token)
-    return tokens + _run(run, text, found)
+    for run in _runs(held, found):
+        is_found = any(_overlap(each, item) for each in run for item in found)
+        tokens += _rewritten(run, text, found) if is_found else [each.token for each in run]
+    return tokens
 
 
 def withheld(token: TokenSampled, piece: bytes) -> TokenSampled:
@@ -77,16 +71,31 @@ def withheld(token: TokenSampled, piece: bytes) -> TokenSampled:
     )
 
 
-def _are_joined(one: Held, other: Held, found: Sequence[Finding]) -> bool:
-    return any(
-        one.start < each.end and each.start < one.end and other.start < each.end and each.start < other.end
-        for each in found
-    )
+def share_character(one: Held, following: Held) -> bool:
+    """Return whether the first token ends within a character that the next goes on with."""
+    return one.end > following.start
 
 
-def _run(run: Sequence[Held], text: str, found: Sequence[Finding]) -> list[TokenSampled]:
-    if not run:
-        return []
+def _runs(held: Sequence[Held], found: Sequence[Finding]) -> Iterator[list[Held]]:
+    run: list[Held] = []
+    for each in held:
+        if run and not _are_joined(run[-1], each, found):
+            yield run
+            run = []
+        run.append(each)
+    if run:
+        yield run
+
+
+def _are_joined(one: Held, following: Held, found: Sequence[Finding]) -> bool:
+    return share_character(one, following) or any(_overlap(one, each) and _overlap(following, each) for each in found)
+
+
+def _overlap(held: Held, finding: Finding) -> bool:
+    return held.start < finding.end and finding.start < held.end
+
+
+def _rewritten(run: Sequence[Held], text: str, found: Sequence[Finding]) -> list[TokenSampled]:
     start, end = run[0].start, min(run[-1].end, len(text))
     parts: list[str] = []
     for each in found:

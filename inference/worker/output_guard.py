@@ -32,7 +32,7 @@ from inference.safety.guard import Scan
 from inference.safety.sentences import open_part
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
-from inference.worker.held_text import Held, num_before, shifted, without_found
+from inference.worker.held_text import Held, num_before, share_character, shifted, without_found
 from inference.worker.refusal_watch import RefusalWatch
 from inference.worker.repetition import Repetition
 from inference.worker.thought_text import ThinkingFigures, ThoughtText, rewritten_parts
@@ -278,7 +278,9 @@ class OutputGuard:
         return num
 
     def _cut_through(self, num: int, scan: Scan) -> int | None:
-        """Return a smaller number of tokens, where so many end within a finding or guesses; None: they do not."""
+        """Return a smaller number of tokens, where so many end within a finding, a character or guesses, else None."""
+        if num < len(self._buffered) and share_character(self._buffered[num - 1], self._buffered[num]):
+            return num - 1
         place = len(self._text_of(num))
         starts = [num_before(self._buffered, each.start) for each in scan.findings if each.start < place < each.end]
         first = self._buffered[0].token.position

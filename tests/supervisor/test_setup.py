@@ -96,3 +96,22 @@ def test_a_data_folder_that_may_only_be_read_is_named_with_the_way_out(makes_dat
     assert run.stderr.startswith(f"sightglass: the data folder {tmp_path / 'data'} cannot be used (")
     assert run.stderr.endswith("; set SIGHTGLASS_DATA to another.\n")
     assert run.stderr.count("\n") == 1
+
+
+def test_one_python_of_each_promised_release_is_found(tmp_path: Path) -> None:
+    """Whatever stands on the path: older ones, files that are no Python, and one release twice."""
+    releases = {"a/python3": "[3, 10, 1]", "b/python3": "[3, 12, 901]", "c/python3": "", "d/python3.12": "[3, 12, 901]"}
+    releases |= {"pyenv/versions/3.13.907/bin/python3": "[3, 13, 907]", "e/python3": "[3, 14, 0]"}
+    for name, release in releases.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True)
+        file.write_text(f"#!/bin/sh\ntest '{release}' && echo '{release}'\n")
+        file.chmod(0o755)
+    folders = [str(tmp_path / name) for name in "abcde"]
+    env = os.environ | {"PATH": os.pathsep.join(folders), "PYENV_ROOT": str(tmp_path / "pyenv")}
+    code = "import pythons; print(*(file for file in pythons.pythons(pythons.candidates()).values()))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "scripts", env=env, capture_output=True, text=True, check=True
+    )
+    own = [each for each in found.stdout.split() if each.startswith(str(tmp_path))]
+    assert own == [str(tmp_path / "b/python3"), str(tmp_path / "pyenv/versions/3.13.907/bin/python3")]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from inference.eventlog.clock import RequestClock, unix_us
@@ -25,8 +25,10 @@ from inference.safety.policy import load_policy
 from inference.worker.output_guard import OutputGuard
 from tests.inference.worker.test_output_guard import text_of, token
 
+EMAIL = "anna.schmidt@example.co.uk"
+WEB_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN"
 DATA = {
-    "anna.schmidt@example.co.uk": "e-mail",
+    EMAIL: "e-mail",
     "+44 20 7946 0958": "phone number",
     "(212) 555-0123": "phone number",
     "4111 1111 1111 1111": "card number",
@@ -36,7 +38,7 @@ DATA = {
     "ghp_abcdefghijklmnopqrstuvwxyz0123456789": "access token",
     "sk-proj-Ab3dEf6hIj9kLm2nOp5q": "API key",
     "sg-4fJ0aZ9k7QmPlRsTuVwXyZ0123456789abcdefghijklmnopqrs": "API key",
-    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN": "web token",
+    WEB_TOKEN: "web token",
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\n-----END PRIVATE KEY-----": "private key",
 }
 BEFORE = st.sampled_from(["", "Write to ", "It is:\n", "«", "The answer, of course, is <"])
@@ -83,6 +85,11 @@ def test_no_part_of_it_is_told_however_the_tokens_are_cut(
 
 
 @settings(max_examples=80, deadline=None)
+@example([EMAIL, EMAIL, WEB_TOKEN, "🙂"], {110})
+@example(["🙂", EMAIL], {1})
+@example(["🙂", EMAIL], {1, 2, 3, 5})
+@example(["🙂", EMAIL, "🙂", "7"], {3, 31})
+@example([". ", "🙂", EMAIL, ". "], {3, 4})
 @given(
     st.lists(st.sampled_from([*sorted(DATA), "a word", "x", " ", ". ", "🙂", "7"]), max_size=6),
     st.sets(st.integers(0, 300)),

@@ -7,25 +7,47 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:]', re.DOTALL)
 _PLACED_BYTES = 1 << 18
 """Of a text whose repeated name is searched for: a tenth of a second."""
-_WORDS = {
-    "Expecting property name enclosed in double quotes": "a name in double quotes must stand here",
-    "Illegal trailing comma before end of object": "no comma may stand before the object's end",
-    "Illegal trailing comma before end of array": "no comma may stand before the list's end",
-    "Expecting ':' delimiter": "a colon must stand here",
-    "Expecting ',' delimiter": "a comma must stand here, or the end of the list or object",
-    "Extra data": "the JSON has ended before this",
-    "Invalid control character at": "a line break or control character stands in a text; write it as an escape",
-    "Unterminated string starting at": "the text in quotes that begins here has no end",
-    "Invalid \\escape": "no escape of JSON begins with this backslash",
-    "Invalid \\uXXXX escape": "four hexadecimal digits must follow \\u",
+_QUOTED = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*')
+"""A text without its last quote, or up to the first character that JSON does not allow there."""
+_TOKEN = re.compile(
+    rf'[ \t\n\r]*(?:(?P<text>{_QUOTED.pattern}")|(?P<mark>[\[\]{{}}:,])|'
+    r"(?P<plain>true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))?"
+)
+_GRAMMAR = {
+    "value": {"text": "after", "plain": "after", "[": "first value", "{": "first name"},
+    "first value": {"text": "after", "plain": "after", "[": "first value", "{": "first name", "]": "after"},
+    "comma in list": {",": "value", "]": "after"},
+    "name": {"text": "colon"},
+    "first name": {"text": "colon", "}": "after"},
+    "colon": {":": "value"},
+    "comma in object": {",": "name", "}": "after"},
+    "end": {},
 }
+"""What may stand at a place, and what is wanted after it. Behind a value that depends on the open bracket."""
+_AFTER = {"": "end", "[": "comma in list", "{": "comma in object"}
+_WORDS = {
+    "value": "a value must stand here",
+    "first value": "a value must stand here",
+    "comma in list": "a comma must stand here, or the end of the list or object",
+    "name": "a name in double quotes must stand here",
+    "first name": "a name in double quotes must stand here",
+    "colon": "a colon must stand here",
+    "comma in object": "a comma must stand here, or the end of the list or object",
+    "end": "the JSON has ended before this",
+}
+_NO_NUMBER = re.compile("NaN|-?Infinity")
 _NO_WORDS = {"True": "true", "False": "false", "None": "null", "undefined": "null", "'": 'double quotes, as in "name"'}
 """Words of other languages, and JSON's own."""
+
+
+class _Fault(NamedTuple):
+    position: int
+    words: str
 
 
 class _NoNumber(ValueError):
@@ -40,18 +62,57 @@ def fault_in(text: str) -> str | None:
     """Return the first fault and its place: "line 3, character 7: a colon must stand here". None: it is valid JSON."""
     try:
         json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        return f"{_place(text, error.pos)}: {_in_words(error)}"
-    except _NoNumber as error:
-        name = str(error)
-        found = next((each for each in re.finditer(rf'"(?:[^"\\]|\\.)*"|{name}', text) if each[0] == name), None)
-        place = "" if found is None else f"{_place(text, found.start())}: "
-        return f"{place}{name} is no number of JSON"
+    except (json.JSONDecodeError, _NoNumber):
+        # The decoder's own message is not read: each release of Python has other words and other places.
+        fault = _first_fault(text)
+        return f"{_place(text, fault.position)}: {fault.words}"
     except RecursionError:
         return "it is nested too deeply"
     except ValueError:
         return "a number has too many digits"
     return None
+
+
+def _first_fault(text: str) -> _Fault:
+    """Return the first fault of a text that is no JSON."""
+    open_brackets: list[str] = []
+    wanted, position = "value", 0
+    while True:
+        token: Any = _TOKEN.match(text, position)
+        kind = token["mark"] or token.lastgroup
+        if kind not in _GRAMMAR[wanted]:
+            return _told(text, token.start(token.lastgroup) if kind else token.end(), wanted)
+        if kind in ("[", "{"):
+            open_brackets.append(kind)
+        elif kind in ("]", "}"):
+            open_brackets.pop()
+        wanted, position = _GRAMMAR[wanted][kind], token.end()
+        if wanted == "after":
+            wanted = _AFTER["".join(open_brackets[-1:])]
+
+
+def _told(text: str, position: int, wanted: str) -> _Fault:
+    if position == len(text):
+        return _Fault(position, "the text ends too early")
+    if number := _NO_NUMBER.match(text, position):
+        return _Fault(position, f"{number[0]} is no number of JSON")
+    if word := next((each for each in _NO_WORDS if text.startswith(each, position)), None):
+        return _Fault(position, f"JSON has no {word} here; write {_NO_WORDS[word]}")
+    if text[position] == '"' and "text" in _GRAMMAR[wanted]:
+        return _in_quotes(text, position)
+    return _Fault(position, _WORDS[wanted])
+
+
+def _in_quotes(text: str, start: int) -> _Fault:
+    quoted: Any = _QUOTED.match(text, start)
+    end = quoted.end()
+    if text[end:] in ("", "\\"):
+        return _Fault(start, "the text in quotes that begins here has no end")
+    if text[end] != "\\":
+        return _Fault(end, "a line break or control character stands in a text; write it as an escape")
+    if text[end + 1] == "u":
+        return _Fault(end, "four hexadecimal digits must follow \\u")
+    return _Fault(end, "no escape of JSON begins with this backslash")
 
 
 def has_repeated_name(data: bytes) -> bool:
@@ -109,12 +170,3 @@ def _place(text: str, position: int) -> str:
 
 def _refuse(name: str) -> NoReturn:
     raise _NoNumber(name)
-
-
-def _in_words(error: json.JSONDecodeError) -> str:
-    rest: Any = error.doc[error.pos :]
-    if not rest.strip():
-        return "the text ends too early"
-    if (word := next((each for each in _NO_WORDS if rest.startswith(each)), None)) is not None:
-        return f"JSON has no {word} here; write {_NO_WORDS[word]}"
-    return _WORDS.get(error.msg, "a value must stand here")

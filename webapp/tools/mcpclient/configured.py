@@ -17,6 +17,7 @@ from urllib.parse import unquote, unquote_plus
 from django.conf import settings
 
 from inference.protocol.url import BadUrl, parse_url
+from webapp.ground.gateway.json_faults import fault_in
 
 MAX_NAME = 40
 _NAME = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
@@ -101,11 +102,12 @@ def servers() -> Mapping[str, Server]:
 def _servers_of(path: Path) -> Mapping[str, Server]:
     """Read a file once for each process."""
     try:
-        given: Any = json.loads(path.read_text("utf-8"), object_pairs_hook=_once)
+        text = path.read_text("utf-8")
+        given: Any = json.loads(text, object_pairs_hook=_once)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror})") from None
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{path} is no JSON in line {error.lineno}") from None
+    except json.JSONDecodeError:
+        raise ConfigError(f"{path} is no JSON: {fault_in(text)}") from None
     except (ValueError, RecursionError):
         raise ConfigError(f"{path} is no JSON in UTF-8") from None
     return parsed(given)

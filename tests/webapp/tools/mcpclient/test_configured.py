@@ -109,7 +109,7 @@ def test_another_form_is_refused(content: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b'{"mcpServers": {\n,}}', "line 2"),
+        (b'{"mcpServers": {\n,}}', "line 2, character 1: a name in double quotes"),
         (b"\xff", "no JSON in UTF-8"),
         (b'{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', "'a' twice"),
         (b"[" * 100_000, "no JSON"),
