@@ -153,7 +153,7 @@ def main() -> None:
 
 def _import_site() -> None:
     importlib.import_module("webapp.asgi")
-    importlib.import_module("webapp.lifecycle.tasks")
+    importlib.import_module("webapp.celery").app.loader.import_default_modules()
     from django.db import connections
 
     assert all(each.connection is None for each in connections.all())

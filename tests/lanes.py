@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
 
-_SHARED = ("tests/browser/", "tests/conformance/", "tests/postgres/")
+_SHARED = ("tests/browser/", "tests/conformance/", "tests/postgres/", "tests/supervisor/")
 """Folders that are one lane each: their files share one started product."""
-_FIRST = (*_SHARED, "tests/faults/", "tests/supervisor/", "tests/inference/")
+_FIRST = (*_SHARED, "tests/faults/", "tests/inference/")
 """Long lanes begin first, so that no process ends long after the others. The rest keeps its order."""
-SLOW = (*_SHARED, "tests/docker/", "tests/faults/", "tests/gpu/", "tests/supervisor/")
+SLOW = (*_SHARED, "tests/docker/", "tests/faults/", "tests/gpu/")
 """Folders whose every test is marked `slow`."""
 
 

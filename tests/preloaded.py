@@ -75,17 +75,33 @@ class PreloadedChild(Child):
         if command[0] != sys.executable:
             return super()._run(command, log, env, process_group)
         with Path(os.devnull).open("rb") as nothing:
-            return Fork(command[1:], env, [nothing, log, log], process_group)
+            return _started(command[1:], env, [nothing, log, log], process_group)
 
 
 def manage(environment: Mapping[str, str], *arguments: str) -> str:
     """Run a command of `manage.py`, and return what it printed."""
     with Path(os.devnull).open("rb") as nothing, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as told:
-        status = Fork(["manage.py", *arguments], environment, [nothing, output, told]).wait()
+        status = _started(["manage.py", *arguments], environment, [nothing, output, told]).wait()
         output.seek(0)
         told.seek(0)
         assert status == 0, told.read().decode()
         return output.read().decode()
+
+
+def _started(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    files: Sequence[IO[bytes]],
+    process_group: int | None = None,
+) -> Fork | subprocess.Popen[bytes]:
+    """Run Python. macOS's own libraries refuse to work in a fork."""
+    if sys.platform != "darwin":
+        return Fork(arguments, environment, files, process_group)
+    given, output, told = files
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(
+        command, stdin=given, stdout=output, stderr=told, env=environment, cwd=ROOT, process_group=process_group
+    )
 
 
 def end_forks_of(environment: Mapping[str, str]) -> None:

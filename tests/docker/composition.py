@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import yaml
 from tests.environment import share_made
 from tests.faults.conftest import lines_of, until
 from tests.ports import free_port
+from tests.preloaded import PreloadedChild, end_forks_of, manage
 from tests.redis_servers import start_server
 from tests.sign_in import sign_in_by_link
 from webapp.operations.supervisor.child import Child
@@ -42,11 +42,12 @@ def resolved(text: str) -> str:
 class Composition:
     """The services as processes of this machine, and a page's client."""
 
-    def __init__(self, folder: Path, postgres_url: str, name: str) -> None:
-        """name: of the database."""
+    def __init__(self, folder: Path, postgres_url: str, name: str, kind: type[Child] = Child) -> None:
+        """name: of the database. kind: of the services' processes."""
         share_made(folder)
         self.folder = folder
         self._database = postgres_url.replace("//sightglass@/postgres?", f"//sightglass:p0stgres@/{name}?")
+        self._kind = kind
         self.redis_url = ""
         self.port = free_port()
         self.children: dict[str, Child] = {}
@@ -70,9 +71,11 @@ class Composition:
         until(lambda: self.num_ready() == 2, 120)
 
     def start(self, service: str, name: str) -> None:
-        command = [argument.replace("@%h", f"@{name}") for argument in map(str, self.command(service))]
+        program, *arguments = [argument.replace("@%h", f"@{name}") for argument in map(str, self.command(service))]
+        is_fork = self._kind is PreloadedChild and Path(program).name == "celery"
+        command = [sys.executable, "-m", "celery", *arguments] if is_fork else [program, *arguments]
         log = self.folder / f"{name}.log"
-        self.children[name] = Child(name, [Path(command[0]), *command[1:]], log, self.environment(service))
+        self.children[name] = self._kind(name, command, log, self.environment(service))
 
     def command(self, service: str) -> list[str | Path]:
         program, *arguments = SERVICES[service]["command"]
@@ -92,8 +95,7 @@ class Composition:
 
     def manage(self, *arguments: str) -> str:
         """What a command of manage.py prints in the web service."""
-        command, environment = [sys.executable, "manage.py", *arguments], self.environment("web")
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+        return manage(self.environment("web"), *arguments)
 
     def kill(self, name: str) -> None:
         child = self.children.pop(name)
@@ -132,3 +134,5 @@ class Composition:
         for name in reversed(list(self.children)):
             self.children[name].send(signal.SIGCONT)
             self.kill(name)
+        for service in OWN:
+            end_forks_of(self.environment(service))

@@ -14,6 +14,7 @@ import pytest
 from tests.docker.composition import Composition
 from tests.docker.test_compose import Page
 from tests.faults.conftest import until
+from tests.preloaded import PreloadedChild
 from tests.redis_servers import PASSWORD, QUOTED, Network, Sentinels, network
 from tests.webapp.surfaces.learn.test_learn import QUESTION
 
@@ -25,7 +26,7 @@ NUM_THREADS = 16
 def composed(folder: Path, postgres_url: str, name: str) -> Composition:
     with psycopg.connect(postgres_url, autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}")
-    return Composition(folder, postgres_url, name)
+    return Composition(folder, postgres_url, name, PreloadedChild)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.running import ROOT, Running
-from tests.ports import free_port
+from tests.faults.conftest import PATIENT, ROOT, Processes
+from tests.sign_in import link_in
 
 pytestmark = pytest.mark.slow
 
@@ -21,17 +21,18 @@ PERSON = re.compile(r'\{\s*"name"\s*:\s*"[^"]{0,12}"\s*,\s*"age"\s*:\s*-?\d+\s*\
 @pytest.fixture
 def answers(tmp_path: Path) -> list[str]:
     """What the commands print, block by block."""
-    product = Running(tmp_path, free_port())
+    product = Processes(tmp_path, **PATIENT)
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "api.md").read_text("utf-8"), re.DOTALL)
     script = "\necho; echo =====\n".join(["set -eu", *blocks])
-    environment = os.environ | {"SITE": product.link.partition("/signin/")[0], "LINK": product.link}
+    site = str(product.client.base_url).rstrip("/")
+    environment = os.environ | {"SITE": site, "LINK": site + link_in(product.data / "sightglass.sqlite3")}
     try:
+        product.start_inference()
         run = subprocess.run(
             ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=300, check=False
         )
     finally:
-        product.end()
-        product.wait_until_all_gone()
+        product.close()
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
     return [part.strip() for part in run.stdout.split("=====")][2:]

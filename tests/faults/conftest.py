@@ -48,14 +48,15 @@ PATIENT = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "60", "SIGHTGLASS_STALL_TIMEOUT_S": "60
 class Processes:
     """A site whose workers are started and killed one by one."""
 
-    def __init__(self, data: Path, **environment: str) -> None:
+    def __init__(self, data: Path, kind: type[Child] = PreloadedChild, **environment: str) -> None:
+        """kind: of its processes."""
         share_made(data)
         self.data = data
         self._environment = dataclasses.replace(settings.ENVIRONMENT, data=data, port=free_port())
         with pytest.MonkeyPatch.context() as patch:
             for name, value in (SETTINGS | environment | {"PORT": str(self._environment.port)}).items():
                 patch.setenv(name, value)
-            self._product = Product(self._environment, PreloadedChild)
+            self._product = Product(self._environment, kind)
         self.redis_url = self._product.redis_url
         self._env = environment_of("web", self._product._env)
         url = environment.get("SIGHTGLASS_DATABASE_URL")

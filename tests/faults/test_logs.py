@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.faults.conftest import PATIENT, Processes
+from webapp.operations.supervisor.child import Child
 
 TOKEN = "0123456789abcdef-metrics-token"
 SECRET_KEY = "a-secret-key-that-signs-sessions"
@@ -23,6 +24,7 @@ OWN = ("inference.log", "lifecycle.log", "web.log")
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Processes, str]]:
     running = Processes(
         tmp_path,
+        Child,  # a fork of a site has that site's log, with another process's name
         SIGHTGLASS_LOG_FORMAT=request.param,
         SIGHTGLASS_METRICS_TOKEN=TOKEN,
         SIGHTGLASS_SECRET_KEY=SECRET_KEY,

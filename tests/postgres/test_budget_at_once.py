@@ -17,7 +17,7 @@ from tests.faults.conftest import Processes, kill, until
 from tests.postgres.test_limits_at_once import UNLIMITED
 from tests.postgres.test_open_at_once import begun, post_at_once
 
-NUM_SENDERS = 64
+NUM_SENDERS = 32
 NUM_FITTING = 3
 BODY = {"text": "Hello", "params": {"max_tokens": 64}}
 _AMOUNTS = {name: value for name, value in UNLIMITED.items() if not name.startswith("may_")}

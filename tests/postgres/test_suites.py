@@ -40,4 +40,4 @@ def _marked() -> list[Path]:
 def _whole_suites() -> list[Path]:
     folders = [path for path in sorted(SITE.rglob("*")) if path.is_dir() and path.name in _SUITES]
     assert {folder.name for folder in folders} == {*_SUITES}
-    return folders
+    return [path for folder in folders for path in sorted(folder.glob("test_*.py"))]

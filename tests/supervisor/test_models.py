@@ -26,13 +26,6 @@ KEY = "sk-a-key-that-nothing-tells"
 LIMIT_S = 240
 
 
-@pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running(tmp_path_factory.mktemp("data"), free_port(), SIGHTGLASS_THREADS="1")
-    yield running
-    running.end()
-
-
 @pytest.fixture
 def client(product: Running) -> Iterator[httpx.Client]:
     with closing(signed_in_again(product)) as found:

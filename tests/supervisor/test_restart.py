@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from tests.browser.test_product import Running, start
+from tests.faults.conftest import Processes
 from tests.ports import free_port
 from tests.sign_in import sign_in_by_link
 
@@ -104,18 +105,11 @@ def test_what_is_open_when_the_product_is_stopped_or_killed_is_failed(run_produc
     with closing(sqlite3.connect(running.data / "sightglass.sqlite3")) as database:
         ends = database.execute("SELECT id, error_code FROM lifecycle_request WHERE finished_at IS NOT NULL").fetchall()
     assert dict(ends) == dict.fromkeys([request_id, *open_ids], "service_stopped")
-    running = run_product()
-    with closing(signed_in(running)) as client:
+    # This start ends nothing that the last run left open.
+    with closing(Processes(running.data)) as site:
         for each in open_ids:
-            end = last_event(client, each)
+            end = last_event(site.client, each)
             assert (end["type"], end["code"]) == ("request.failed", "service_stopped")
-
-
-@pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running(tmp_path_factory.mktemp("data"), free_port())
-    yield running
-    running.end()
 
 
 def kill(running: Running, name: str) -> None:

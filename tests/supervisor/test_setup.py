@@ -109,9 +109,7 @@ def test_one_python_of_each_promised_release_is_found(tmp_path: Path) -> None:
         file.chmod(0o755)
     folders = [str(tmp_path / name) for name in "abcde"]
     env = os.environ | {"PATH": os.pathsep.join(folders), "PYENV_ROOT": str(tmp_path / "pyenv")}
-    code = "import pythons; print(*(file for file in pythons.pythons(pythons.candidates()).values()))"
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT / "scripts", env=env, capture_output=True, text=True, check=True
-    )
+    code = "from scripts import pythons; print(*(file for file in pythons.pythons(pythons.candidates()).values()))"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     own = [each for each in found.stdout.split() if each.startswith(str(tmp_path))]
     assert own == [str(tmp_path / "b/python3"), str(tmp_path / "pyenv/versions/3.13.907/bin/python3")]

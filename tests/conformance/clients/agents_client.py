@@ -33,8 +33,9 @@ async def run(model: Model) -> Any:
         cities.append(city)
         return "Sunny, 20 degrees."
 
-    plain = Agent(name="plain", instructions="Be brief.", model=model, model_settings=ModelSettings(temperature=0))
-    forced = ModelSettings(tool_choice="weather", parallel_tool_calls=False, temperature=0)
+    short = ModelSettings(temperature=0, max_tokens=60)
+    plain = Agent(name="plain", instructions="Be brief.", model=model, model_settings=short)
+    forced = ModelSettings(tool_choice="weather", parallel_tool_calls=False, temperature=0, max_tokens=60)
     caller = Agent(name="caller", instructions="Be brief.", model=model, model_settings=forced, tools=[weather])
     said = await Runner.run(plain, ASKED)
     streamed = Runner.run_streamed(plain, ASKED)

@@ -25,7 +25,8 @@ def heard(access: Access, tmp_path_factory: pytest.TempPathFactory) -> Heard:
 
     def run(environment: str, script: str) -> Any:
         command = [client_python(environment), HERE / script, access.address, access.key, MODEL, EMBEDDING_MODEL]
-        env = os.environ | {"HOME": str(home)}
+        # LiteLLM would ask a server for its list of prices, and wait for it three times where there is no network.
+        env = os.environ | {"HOME": str(home), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=env)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
