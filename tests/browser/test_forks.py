@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.panels import look_inside, open_tab
+from tests.browser.running import Running
+from tests.browser.visiting import begin_chat
 from tests.browser.waiting import wait_until
 
 QUESTION = "Write two sentences about a lighthouse."
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short(page: Page, product: Running) -> None:
+    """The first conversation's answers are short."""
+    begin_chat(page, product, max_tokens=48)
 
 
 def ask(page: Page, text: str = QUESTION) -> None:
