@@ -59,7 +59,7 @@ def place_of(page: Page, index: int) -> list[float]:
 
 @pytest.fixture(scope="module", autouse=True)
 def asked(page: Page, product: Running) -> None:
-    begin_chat(page, product, max_tokens=48)
+    begin_chat(page, product, max_tokens=64, seed=3)
     page.get_by_test_id("composer").fill(QUESTION)
     page.keyboard.press("Enter")
     wait_until_written(page)

@@ -16,8 +16,7 @@ QUESTION = "Write two sentences about a lighthouse."
 
 
 @pytest.fixture(scope="module", autouse=True)
-def short(page: Page, product: Running) -> None:
-    """The first conversation's answers are short."""
+def short_answers(page: Page, product: Running) -> None:
     begin_chat(page, product, max_tokens=48)
 
 
@@ -137,8 +136,8 @@ def proposed(page: Page) -> Locator:
     return page.get_by_test_id("step-bar").get_by_text(re.compile(r"Token \d+ proposed"))
 
 
-def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(page: Page) -> None:
-    page.get_by_role("link", name="New chat").click()
+def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(page: Page, product: Running) -> None:
+    begin_chat(page, product, max_tokens=48)
     page.get_by_role("button", name="Step", exact=True).press("Enter")
     page.get_by_test_id("composer").fill(QUESTION)
     page.get_by_test_id("composer").press("Enter")
