@@ -15,7 +15,7 @@ from inference.protocol.codec import decode_frame
 from tests.browser.axe import findings, findings_in_both_themes
 from tests.browser.panels import each_tab, look_inside, open_tab
 from tests.browser.running import ENDLESS, Running, post
-from tests.browser.visiting import visit
+from tests.browser.visiting import begin_chat, visit
 from tests.golden.test_projections import LOGS
 from webapp.traces.file.archive import encode
 
@@ -77,8 +77,8 @@ def test_an_empty_chat_and_its_settings(page: Page, base: str) -> None:
     page.keyboard.press("Escape")
 
 
-def test_an_answer_with_the_inspector_open(page: Page, base: str) -> None:
-    visit(page, f"{base}/")
+def test_an_answer_with_the_inspector_open(page: Page, product: Running) -> None:
+    begin_chat(page, product, max_tokens=48)
     page.get_by_role("textbox", name="Message").fill("Name one colour.")
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("inspector-toggle")).to_be_visible(timeout=30_000)
@@ -281,8 +281,8 @@ def test_nothing_is_lost_where_a_page_is_enlarged_four_times(page: Page, base: s
     page.set_viewport_size(size)
 
 
-def test_a_conversation_is_printed_whole_and_without_its_controls(page: Page, base: str) -> None:
-    visit(page, f"{base}/")
+def test_a_conversation_is_printed_whole_and_without_its_controls(page: Page, product: Running) -> None:
+    begin_chat(page, product, max_tokens=48)
     page.get_by_role("textbox", name="Message").fill("A long question.\n" * 60)
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=60_000)
