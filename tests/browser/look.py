@@ -59,11 +59,7 @@ class Look:
 def look_at(part: Locator) -> tuple[Look, bytes]:
     """The part's look, and its picture as PNG."""
     picture = part.screenshot(animations="disabled", caret="hide")
-    browser = part.page.context.browser
-    assert browser is not None
-    blank = browser.new_page()
-    found: dict[str, Any] = blank.evaluate(_COARSE, [base64.b64encode(picture).decode(), CELL_PX])
-    blank.close()
+    found: dict[str, Any] = part.page.evaluate(_COARSE, [base64.b64encode(picture).decode(), CELL_PX])
     return Look(**found), picture
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.axe import findings
+from tests.browser.axe import findings, findings_in_both_themes
 from tests.browser.running import Running
 from tests.browser.test_acting import WIDTHS
 from tests.browser.test_desk import at
+from tests.browser.visiting import page_of, sign_in, visit
 from tests.sign_in import press_link
 
 NAME = "nora <i>n</i>"
@@ -22,31 +23,39 @@ _FORGET = (
 """The sign-ins of the tests before."""
 
 
-def page_of_nora(page: Page, product: Running) -> Page:
-    """In a browser of its own."""
-    assert page.context.browser is not None
-    found = page.context.browser.new_context().new_page()
-    press_link(found, product.manage("signin_link", "--user", NAME).strip())
-    return found
+def link_of_nora(product: Running) -> str:
+    return product.manage("signin_link", "--user", NAME).strip()
+
+
+@pytest.fixture(scope="module")
+def place(browser: Browser, product: Running) -> Iterator[Page]:
+    """The page of this user, in a context of its own."""
+    found = page_of(browser, link_of_nora(product))
+    yield found
+    found.context.close()
 
 
 @pytest.fixture
-def nora(page: Page, product: Running) -> Iterator[Page]:
+def nora(place: Page, product: Running) -> Page:
+    """Signed in anew, and nowhere else."""
+    place.goto("about:blank")
     product.manage("shell", "--no-imports", "-c", _FORGET)
-    found = page_of_nora(page, product)
-    yield found
-    found.context.close()
+    sign_in(place.context, link_of_nora(product))
+    return place
 
 
 @pytest.fixture
-def other(page: Page, product: Running) -> Iterator[Page]:
+def other(browser: Browser, product: Running) -> Iterator[Page]:
     """The same user once more."""
-    found = page_of_nora(page, product)
+    context = browser.new_context()
+    found = context.new_page()
+    press_link(found, link_of_nora(product))
     yield found
-    found.context.close()
+    context.close()
 
 
 def test_a_user_sees_the_own_sign_ins_and_ends_all_others(nora: Page, other: Page, product: Running) -> None:
+    visit(nora, at(product, "/library"))
     nora.get_by_role("link", name=f"{NAME}: your account").click()
     expect(nora.get_by_role("heading", name="Your account")).to_be_visible()
     listed = nora.get_by_role("list", name="Where you are signed in").get_by_role("listitem")
@@ -63,7 +72,7 @@ def test_a_user_sees_the_own_sign_ins_and_ends_all_others(nora: Page, other: Pag
 
 
 def test_a_user_ends_one_sign_in_and_then_this_one(nora: Page, other: Page, product: Running) -> None:
-    nora.goto(at(product, "/account"))
+    visit(nora, at(product, "/account"))
     listed = nora.get_by_role("list", name="Where you are signed in").get_by_role("listitem")
     expect(listed).to_have_count(2)
     nora.get_by_role("button", name=re.compile("^Sign out .*Chrome")).click()
@@ -73,20 +82,18 @@ def test_a_user_ends_one_sign_in_and_then_this_one(nora: Page, other: Page, prod
     expect(nora).to_have_url(re.compile("/accounts/login/$"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", WIDTHS)
-def test_the_page_fits_and_can_be_read(nora: Page, product: Running, size: tuple[int, int], scheme: str) -> None:
-    nora.set_viewport_size({"width": size[0], "height": size[1]})
-    nora.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    nora.goto(at(product, "/account"))
+def test_the_page_fits_and_can_be_read(nora: Page, product: Running) -> None:
+    visit(nora, at(product, "/account"))
     expect(nora.get_by_role("list", name="Where you are signed in").get_by_role("listitem")).to_have_count(1)
     expect(nora.get_by_role("link", name="Export as ZIP")).to_be_visible()
-    assert nora.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-    assert findings(nora) == []
+    for width, height in WIDTHS:
+        nora.set_viewport_size({"width": width, "height": height})
+        assert nora.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        assert findings_in_both_themes(nora) == []
 
 
 def test_an_operator_ends_all_sign_ins_of_a_user(page: Page, nora: Page, product: Running) -> None:
-    page.goto(at(product, "/admin/users/"))
+    visit(page, at(product, "/admin/users/"))
     page.get_by_role("link", name=NAME).click()
     page.get_by_role("button", name="Sign out everywhere").click()
     dialog = page.get_by_role("dialog", name=f"Sign {NAME} out everywhere")
@@ -96,7 +103,7 @@ def test_an_operator_ends_all_sign_ins_of_a_user(page: Page, nora: Page, product
     dialog.get_by_role("button", name="Sign the user out").click()
     expect(page.get_by_text(f"{NAME} is signed out: 1 sign-in ended.")).to_be_visible()
     assert nora.request.get(at(product, "/api/conversations")).status == 401
-    page.goto(at(product, "/admin/audit/"))
+    visit(page, at(product, "/admin/audit/"))
     entry = page.get_by_role("listitem").filter(has_text="ended all sign-ins of").first
     expect(entry).to_contain_text("A lost laptop")
 
@@ -106,7 +113,7 @@ def status_with(secret: str, product: Running) -> int:
 
 
 def test_a_user_makes_a_key_which_works_until_it_is_revoked(nora: Page, product: Running) -> None:
-    nora.goto(at(product, "/account"))
+    visit(nora, at(product, "/account"))
     nora.get_by_role("button", name="New key").click()
     dialog = nora.get_by_role("dialog", name="New key")
     dialog.get_by_label("Name").fill("notebook")
@@ -132,7 +139,7 @@ def test_a_user_makes_a_key_which_works_until_it_is_revoked(nora: Page, product:
 
 def test_an_operator_revokes_a_key_of_a_user(page: Page, nora: Page, product: Running) -> None:
     secret = product.manage("create_key", NAME, "--name", "leaked").split()[-1]
-    page.goto(at(product, "/admin/users/"))
+    visit(page, at(product, "/admin/users/"))
     page.get_by_role("link", name=NAME).click()
     page.get_by_role("button", name="Revoke leaked").click()
     dialog = page.get_by_role("dialog", name="Revoke leaked")
@@ -141,7 +148,7 @@ def test_an_operator_revokes_a_key_of_a_user(page: Page, nora: Page, product: Ru
     dialog.get_by_role("button", name="Revoke the key").click()
     expect(page.get_by_text("leaked is revoked.")).to_be_visible()
     assert status_with(secret, product) == 401
-    page.goto(at(product, "/admin/audit/"))
+    visit(page, at(product, "/admin/audit/"))
     expect(page.get_by_role("listitem").filter(has_text="revoked a key of").first).to_contain_text(
         "Found in a repository"
     )

@@ -1,4 +1,4 @@
-"""An operator acts from the desk: previews and sets prices, stops a user while an answer streams, shows a notice."""
+"""An operator acts from the desk: previews and sets prices, stops a user while an answer is written, shows a notice."""
 
 from __future__ import annotations
 
@@ -12,30 +12,25 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import findings
 from tests.browser.running import Running, post
 from tests.browser.test_desk import at
+from tests.browser.visiting import page_of, visit
 from tests.browser.waiting import wait_until
-from tests.sign_in import press_link
 
 STOPPED = "busybody"
 WIDTHS = [(1280, 900), (390, 844)]
 
 
 @pytest.fixture(scope="module")
-def desk(page: Page, product: Running) -> Iterator[Page]:
-    """The operator's page, with demonstration data while this module runs."""
-    product.manage("seed_demo", "--days", "30")
-    yield page
-    product.manage("seed_demo", "--remove")
+def desk(page: Page, demonstration: None) -> Page:
+    """The operator's page."""
+    return page
 
 
 @pytest.fixture(scope="module")
 def other(page: Page, product: Running) -> Iterator[Page]:
     """The page of another user, in a browser of their own."""
-    assert page.context.browser is not None
-    context = page.context.browser.new_context()
-    found = context.new_page()
-    press_link(found, product.manage("signin_link", "--user", STOPPED).strip())
+    found = page_of(page.context.browser, product.manage("signin_link", "--user", STOPPED).strip())
     yield found
-    context.close()
+    found.context.close()
 
 
 def base_of(product: Running) -> str:
@@ -43,7 +38,7 @@ def base_of(product: Running) -> str:
 
 
 def test_prices_are_previewed_before_they_are_set_and_can_be_taken_back(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/prices/"))
+    visit(desk, at(product, "/admin/prices/"))
     desk.get_by_role("button", name="New prices of demo-large").click()
     dialog = desk.get_by_role("dialog", name="New prices of demo-large")
     # Not the first possible day: it is today where no request has been priced since midnight.
@@ -70,17 +65,18 @@ def test_prices_are_previewed_before_they_are_set_and_can_be_taken_back(desk: Pa
     expect(table.get_by_role("row").filter(has_text="to come")).to_have_count(0)
 
 
-def test_a_user_is_stopped_while_an_answer_streams(desk: Page, other: Page, product: Running) -> None:
+def test_a_user_is_stopped_while_an_answer_is_written(desk: Page, other: Page, product: Running) -> None:
     base = base_of(product)
-    params = {"max_tokens": 1500, "seed": 1, "regex": "([a-z]{2,9} ){400}", "stop_on_repetition": False}
-    conversation = post(other, base, "/api/conversations", {"params": params})["id"]
-    other.goto(f"{base}/c/{conversation}")
+    conversation = post(other, base, "/api/conversations", {})["id"]
+    visit(other, f"{base}/c/{conversation}")
+    # Each token waits to be taken, so the answer is open for as long as it has to be.
+    other.get_by_role("button", name="Step", exact=True).click()
     question = other.get_by_test_id("composer")
     question.fill("Count from one to one thousand, in words.")
     question.press("Enter")
     expect(other.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     wait_until(other, lambda: _is_running(other, base, conversation))
-    desk.goto(at(product, f"/admin/users/?text={STOPPED}"))
+    visit(desk, at(product, f"/admin/users/?text={STOPPED}"))
     desk.get_by_role("link", name=STOPPED).click()
     desk.get_by_role("button", name="Stop this user now").click()
     dialog = desk.get_by_role("dialog", name=f"Stop {STOPPED} now")
@@ -108,8 +104,8 @@ def _is_running(page: Page, base: str, conversation: str) -> bool:
 
 
 def test_a_notice_reaches_an_open_page_and_is_dismissed(desk: Page, other: Page, product: Running) -> None:
-    other.goto(at(product, "/library"))
-    desk.goto(at(product, "/admin/notices/"))
+    visit(other, at(product, "/library"))
+    visit(desk, at(product, "/admin/notices/"))
     desk.get_by_label("Text").fill("Maintenance at <i>noon</i>")
     desk.get_by_role("button", name="Show the notice").click()
     expect(desk.get_by_role("row").filter(has_text="shown now")).to_contain_text("Maintenance at <i>noon</i>")
@@ -129,7 +125,7 @@ def test_a_notice_reaches_an_open_page_and_is_dismissed(desk: Page, other: Page,
 def test_the_pages_are_accessible_and_fit(desk: Page, product: Running, path: str) -> None:
     for width, height in WIDTHS:
         desk.set_viewport_size({"width": width, "height": height})
-        desk.goto(at(product, f"/admin/{path}"))
+        visit(desk, at(product, f"/admin/{path}"))
         expect(desk.get_by_role("heading", level=1)).to_be_visible()
         expect(desk.locator("[aria-busy=false]").first).to_be_visible()
         assert findings(desk) == []

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.axe import findings
 from tests.browser.panels import look_inside, open_tab
 from tests.browser.running import Running, post
+from tests.browser.visiting import begin_chat, visit
 from tests.browser.waiting import wait_until
 
 QUESTION = "Write two sentences about a lighthouse."
@@ -57,7 +58,8 @@ def place_of(page: Page, index: int) -> list[float]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def asked(page: Page) -> None:
+def asked(page: Page, product: Running) -> None:
+    begin_chat(page, product, max_tokens=64, seed=3)
     page.get_by_test_id("composer").fill(QUESTION)
     page.keyboard.press("Enter")
     wait_until_written(page)
@@ -167,7 +169,7 @@ def test_the_playhead_in_wide_code_scrolls_the_code_and_not_the_chat(page: Page,
     params = conversation["params"] | {"regex": "```\n(ab cd ef gh ij ){20}\n```", "max_tokens": 400}
     send = f"/api/conversations/{conversation['id']}/messages"
     post(page, base, send, {"text": "Hello", "params": params | {"stop_on_repetition": False}})
-    page.goto(f"{base}/c/{conversation['id']}")
+    visit(page, f"{base}/c/{conversation['id']}")
     wait_until_written(page)
     look_inside(page)
     code = answer(page).locator("pre")

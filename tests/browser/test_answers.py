@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.panels import look_inside
 from tests.browser.running import Running, post
+from tests.browser.visiting import visit
 
 ANSWER = r"""# Areas
 
@@ -41,7 +42,7 @@ def begun(page: Page, base: str, text: str, **params: object) -> Any:
     conversation = post(page, base, "/api/conversations", {"params": {"max_tokens": 12, "seed": 1} | params})
     path = f"/api/conversations/{conversation['id']}/messages"
     sent = post(page, base, path, {"text": text, "parent_id": None})
-    page.goto(f"{base}/c/{conversation['id']}")
+    visit(page, f"{base}/c/{conversation['id']}")
     return sent["assistant_message"]
 
 

@@ -8,7 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.panels import look_inside, open_tab
+from tests.browser.running import Running
 from tests.browser.test_chat import wait_until_written, write
+from tests.browser.visiting import begin_chat
 from tests.webapp.content.attachments.files import pdf
 
 TOLD = {
@@ -24,8 +26,8 @@ def book() -> bytes:
 
 
 @pytest.fixture(autouse=True)
-def fresh(page: Page) -> None:
-    page.goto(page.url.split("/c/")[0])
+def fresh(page: Page, product: Running) -> None:
+    begin_chat(page, product, max_tokens=24)
 
 
 def attach(page: Page, name: str, data: bytes) -> None:

@@ -15,6 +15,7 @@ from tests.browser.axe import findings
 from tests.browser.running import Running
 from tests.browser.test_acting import WIDTHS
 from tests.browser.test_desk import at
+from tests.browser.visiting import visit
 
 HOSTILE = '<img src=x onerror="window.hit=1">'
 _FITS = "document.documentElement.scrollWidth <= window.innerWidth"
@@ -29,7 +30,7 @@ def line(name: str, **change: Any) -> str:
 @pytest.fixture
 def batches(page: Page, product: Running) -> Iterator[Page]:
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.goto(at(product, "/batches"))
+    visit(page, at(product, "/batches"))
     expect(page.get_by_role("heading", name="Batches", exact=True)).to_be_visible()
     yield page
     assert page.evaluate("window.hit") is None

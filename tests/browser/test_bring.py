@@ -14,6 +14,7 @@ from tests.browser.axe import findings
 from tests.browser.running import Running, post
 from tests.browser.test_acting import WIDTHS
 from tests.browser.test_desk import at
+from tests.browser.visiting import visit
 from tests.webapp.surfaces.bring.streams import MESSAGE, sse
 
 HOSTILE = '<img src=x onerror="window.hit=1">'
@@ -31,7 +32,7 @@ _FITS = "document.documentElement.scrollWidth <= window.innerWidth"
 @pytest.fixture
 def bring(page: Page, product: Running) -> Iterator[Page]:
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.goto(at(product, "/bring"))
+    visit(page, at(product, "/bring"))
     expect(page.get_by_role("heading", name="Bring a request")).to_be_visible()
     yield page
     assert page.evaluate("window.hit") is None
@@ -97,7 +98,7 @@ def test_a_fault_is_told_with_its_place(bring: Page) -> None:
 
 def test_a_programs_recording_lists_its_turns(page: Page, product: Running) -> None:
     base = at(product, "")
-    page.goto(at(product, "/recordings"))
+    visit(page, at(product, "/recordings"))
     key = post(page, base, "/api/keys", {"name": "agent"})["secret"]
     page.get_by_label("Name").fill("Not a name")
     expect(page.get_by_text("1 to 40 characters")).to_be_visible()
@@ -125,7 +126,7 @@ def test_a_programs_recording_lists_its_turns(page: Page, product: Running) -> N
     assert findings(page) == []
     turns.nth(1).get_by_role("link", name="Compare both").click()
     expect(page).to_have_url(re.compile(r"/compare\?ids=req_\w+,req_\w+"))
-    page.goto(at(product, "/recordings"))
+    visit(page, at(product, "/recordings"))
     page.get_by_role("button", name="Delete my-agent").click()
     dialog = page.get_by_role("dialog", name="Delete my-agent")
     expect(dialog).to_contain_text("Their traces stay in your library")
@@ -133,16 +134,17 @@ def test_a_programs_recording_lists_its_turns(page: Page, product: Running) -> N
     expect(page.get_by_text("There is none yet.")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", WIDTHS)
-def test_the_pages_fit_and_can_be_read(bring: Page, product: Running, size: tuple[int, int], scheme: str) -> None:
-    bring.set_viewport_size({"width": size[0], "height": size[1]})
-    bring.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+def test_the_pages_fit_and_can_be_read(bring: Page, product: Running) -> None:
     bring.get_by_role("button", name="Take the example apart").click()
     expect(bring.get_by_test_id("difference")).to_be_visible()
-    assert bring.evaluate(_FITS)
-    assert findings(bring) == []
-    bring.goto(at(product, "/recordings"))
+    check_sizes(bring)
+    visit(bring, at(product, "/recordings"))
     expect(bring.get_by_text("There is none yet.")).to_be_visible()
-    assert bring.evaluate(_FITS)
-    assert findings(bring) == []
+    check_sizes(bring)
+
+
+def check_sizes(page: Page) -> None:
+    for width, height in WIDTHS:
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate(_FITS)
+        assert findings(page) == []

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import time
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
 
 from tests.browser.panels import look_inside, open_tab
-from tests.browser.running import ROOT, Running
+from tests.browser.running import Running
 
+pytestmark = pytest.mark.usefixtures("chat")
 QUESTION = "Write two sentences about a lighthouse."
 
 
@@ -132,6 +130,7 @@ def test_done_is_always_in_sight_and_the_corners_are_whole(page: Page, size: Vie
 
 def test_a_phone_shows_the_scenes_under_the_answer(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(reduced_motion="no-preference")
     write(page, QUESTION)
     wait_until_written(page)
     strip = page.get_by_test_id("live-strip")
@@ -141,6 +140,7 @@ def test_a_phone_shows_the_scenes_under_the_answer(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     strip.click()
     expect(page.get_by_test_id("journey")).to_be_visible()
+    page.emulate_media(reduced_motion="reduce")
     page.keyboard.press("Escape")
     page.set_viewport_size({"width": 1360, "height": 860})
 
@@ -404,9 +404,8 @@ def test_a_lost_connection_is_told_until_it_is_back(page: Page) -> None:
 
 
 def test_the_next_user_of_the_tab_finds_nothing_of_the_last(page: Page, product: Running) -> None:
-    environment = os.environ | {"SIGHTGLASS_DATA": str(product.data), "DJANGO_SUPERUSER_PASSWORD": "lantern-room"}
-    command = ["createsuperuser", "--noinput", "--username", "bob", "--email", "bob@example.org"]
-    subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, env=environment, check=True)
+    make = "from django.contrib.auth.models import User; User.objects.create_superuser('bob', password='lantern-room')"
+    product.manage("shell", "--no-imports", "-c", make)
     page.get_by_role("link", name="New chat").first.click()
     page.context.set_offline(True)
     write(page, "A secret that was not sent.")

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import findings
 from tests.browser.panels import look_inside, open_tab
 from tests.browser.running import Running, post
+from tests.browser.visiting import visit
 
 PARAMS = {"temperature": 0, "max_tokens": 24, "seed": 1}
 LONG = "The harbour has a red light, a green light and an old wall of stone. " * 100
@@ -33,10 +34,10 @@ def ask(page: Page, text: str) -> None:
 
 def begin(page: Page, base: str) -> None:
     """A conversation of two turns, the first of which is long."""
-    page.goto(f"{base}/")
+    visit(page, f"{base}/")
     page.get_by_test_id("composer").wait_for()
     conversation = post(page, base, "/api/conversations", {"params": PARAMS})["id"]
-    page.goto(f"{base}/c/{conversation}")
+    visit(page, f"{base}/c/{conversation}")
     ask(page, LONG)
     ask(page, "Name one colour.")
 

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from benchmarks.synthetic_trace import trace_file
 from tests.browser.running import Running, post
+from tests.browser.visiting import visit
 from tests.browser.waiting import wait_until
 
 QUESTION = "Name a few things that one finds at the sea."
@@ -27,13 +28,13 @@ def request_id(page: Page, base: str) -> str:
     params = {"temperature": 1.2, "top_p": 1, "max_tokens": 24}
     sent = post(page, base, f"/api/conversations/{conversation}/messages", {"text": QUESTION, "params": params})
     found = str(sent["assistant_message"]["request_id"])
-    page.goto(f"{base}/requests/{found}")
+    visit(page, f"{base}/requests/{found}")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
     return found
 
 
 def run_again(page: Page, base: str, request_id: str) -> None:
-    page.goto(f"{base}/requests/{request_id}")
+    visit(page, f"{base}/requests/{request_id}")
     page.get_by_role("button", name="Run again").click()
 
 
@@ -65,7 +66,7 @@ def num_shared(page: Page) -> int:
 
 
 def test_the_answers_are_grouped_and_part_as_roads(page: Page, four_runs: str) -> None:
-    page.goto(four_runs)
+    visit(page, four_runs)
     roads = page.get_by_test_id("road-map").locator("[data-road]")
     expect(roads.first).to_be_visible()
     expect(page.get_by_test_id("rerun-progress")).to_have_text("4 of 4 runs ended")
@@ -80,7 +81,7 @@ def test_the_answers_are_grouped_and_part_as_roads(page: Page, four_runs: str) -
 
 
 def test_two_runs_are_compared_token_by_token(page: Page, four_runs: str) -> None:
-    page.goto(four_runs)
+    visit(page, four_runs)
     for run in (1, 2):
         page.get_by_role("checkbox", name=f"Compare run {run}").check()
     page.get_by_role("link", name="Compare 2").click()
@@ -103,7 +104,7 @@ def test_two_runs_are_compared_token_by_token(page: Page, four_runs: str) -> Non
 
 def test_the_timelines_share_an_axis(page: Page, base: str, request_id: str) -> None:
     other = post(page, base, f"/api/requests/{request_id}/reruns", {})
-    page.goto(f"{base}/reruns/{other['id']}")
+    visit(page, f"{base}/reruns/{other['id']}")
     expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended", timeout=30_000)
     page.get_by_role("link", name="Compare with the saved request").click()
     plot, shown = page.get_by_test_id("aligned-plot"), page.get_by_test_id("aligned-window")
@@ -121,7 +122,7 @@ def test_the_timelines_share_an_axis(page: Page, base: str, request_id: str) -> 
 def test_a_set_is_stopped_and_says_so(page: Page, base: str, request_id: str) -> None:
     body = {"n": 8, "seeds": "fresh", "grid": {"max_tokens": [400], "temperature": [0.5, 1.5]}}
     made = post(page, base, f"/api/requests/{request_id}/reruns", body)
-    page.goto(f"{base}/reruns/{made['id']}")
+    visit(page, f"{base}/reruns/{made['id']}")
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_test_id("rerun-state")).to_have_text("stopped", timeout=20_000)
     expect(page.get_by_test_id("rerun-progress")).to_contain_text("16 of 16 runs ended")
@@ -130,7 +131,7 @@ def test_a_set_is_stopped_and_says_so(page: Page, base: str, request_id: str) ->
 
 def test_a_stopped_sets_summary_is_of_whole_answers(page: Page, base: str, request_id: str) -> None:
     body = {"n": 3, "seeds": "fresh", "grid": {"max_tokens": [4, 900]}}
-    page.goto(f"{base}/reruns/{post(page, base, f'/api/requests/{request_id}/reruns', body)['id']}")
+    visit(page, f"{base}/reruns/{post(page, base, f'/api/requests/{request_id}/reruns', body)['id']}")
     rows = page.get_by_role("region", name="All runs").get_by_role("row")
     expect(rows.filter(has_text="writing").first).to_be_visible(timeout=30_000)
     page.get_by_role("button", name="Stop").click()
@@ -142,18 +143,18 @@ def test_a_stopped_sets_summary_is_of_whole_answers(page: Page, base: str, reque
 
 
 def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str) -> None:
-    page.goto(f"{base}/compare?ids={request_id},{request_id}")
+    visit(page, f"{base}/compare?ids={request_id},{request_id}")
     expect(page.get_by_role("alert")).to_contain_text("twice")
-    page.goto(f"{base}/compare?ids={request_id},req_another")
+    visit(page, f"{base}/compare?ids={request_id},req_another")
     expect(page.get_by_role("alert")).to_contain_text("does not exist")
-    page.goto(f"{base}/reruns/rerun_another")
+    visit(page, f"{base}/reruns/rerun_another")
     expect(page.get_by_role("alert")).to_contain_text("no such set")
 
 
 def test_rows_of_the_library_are_compared(page: Page, base: str, four_runs: str) -> None:
     """A set is one row that expands; the oldest of what is chosen stands as A, and each column says what it is."""
     rerun_id = four_runs.rpartition("/")[2]
-    page.goto(f"{base}/library")
+    visit(page, f"{base}/library")
     grouped = page.get_by_role("row").filter(has=page.locator(f"a[href='/reruns/{rerun_id}']"))
     expect(grouped).to_contain_text("4 runs of one set")
     expect(grouped).to_contain_text("4 done")
@@ -178,7 +179,7 @@ def test_rows_of_the_library_are_compared(page: Page, base: str, four_runs: str)
 
 def test_a_set_is_chosen_and_deleted_as_one_and_undone(page: Page, base: str, four_runs: str) -> None:
     rerun_id = four_runs.rpartition("/")[2]
-    page.goto(f"{base}/library?surface=replay")
+    visit(page, f"{base}/library?surface=replay")
     grouped = page.get_by_role("row").filter(has=page.locator(f"a[href='/reruns/{rerun_id}']"))
     grouped.get_by_role("checkbox").check()
     bar = page.get_by_role("region", name="Selected traces")
@@ -188,7 +189,7 @@ def test_a_set_is_chosen_and_deleted_as_one_and_undone(page: Page, base: str, fo
     expect(grouped).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
     expect(grouped).to_contain_text("4 runs of one set")
-    page.goto(f"{base}/library?surface=chat")
+    visit(page, f"{base}/library?surface=chat")
     expect(page.get_by_role("button", name="Asked by the chat")).to_be_visible()
     expect(page.get_by_role("row").filter(has_text=QUESTION)).to_have_count(1)
 
@@ -198,7 +199,7 @@ def test_answers_to_one_message_are_told_apart(page: Page, base: str) -> None:
     body = {"text": "Name a few colours.", "n": 3, "params": {"temperature": 1.2, "max_tokens": 8, "seed": 40}}
     sent = post(page, base, f"/api/conversations/{conversation}/messages", body)
     ids = [message["request_id"] for message in (sent["assistant_message"], *sent["siblings"])]
-    page.goto(f"{base}/library?q=colours&status=done")
+    visit(page, f"{base}/library?q=colours&status=done")
     rows = page.get_by_role("row").filter(has_text="Name a few colours.")
     deadline = time.monotonic() + 30
     while rows.count() < 3:
@@ -211,7 +212,7 @@ def test_answers_to_one_message_are_told_apart(page: Page, base: str) -> None:
         row.get_by_role("checkbox").check()
     bar = page.get_by_role("region", name="Selected traces")
     expect(bar.get_by_role("link", name="Compare")).to_have_attribute("href", f"/compare?ids={','.join(ids)}")
-    page.goto(f"{base}/c/{conversation}")
+    visit(page, f"{base}/c/{conversation}")
     link = page.locator(f"a[href='/compare?ids={','.join(ids)}']")
     expect(link).to_have_count(1)
 
@@ -221,7 +222,7 @@ def test_a_comparison_is_whole_on_a_phone(page: Page, base: str, four_runs: str,
     runs = page.request.get(f"{base}/api{four_runs.removeprefix(base)}").json()["runs"]
     ids = ",".join(run["request"]["id"] for run in runs)
     page.set_viewport_size({"width": width, "height": 800})
-    page.goto(f"{base}/compare?ids={ids}")
+    visit(page, f"{base}/compare?ids={ids}")
     expect(page.get_by_test_id("choices")).to_be_visible()
     for summary in page.locator("summary").all():
         summary.click()
@@ -245,7 +246,7 @@ def test_traces_are_chosen_and_an_imported_one_fits_a_phone(page: Page, base: st
         "requests"
     ][0]["id"]
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{base}/compare?ids={request_id}")
+    visit(page, f"{base}/compare?ids={request_id}")
     chosen = page.get_by_role("checkbox", checked=True)
     expect(chosen).to_have_count(1)
     page.get_by_role("searchbox").last.fill("a long answer")

@@ -11,8 +11,10 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import findings
 from tests.browser.running import Running, post
+from tests.browser.visiting import visit
 from tests.webapp.surfaces.chat.exported import as_bytes, chatgpt, open_webui, zipped
 
+pytestmark = pytest.mark.usefixtures("chat")
 EXPORT = zipped({"conversations.json": as_bytes(chatgpt(), open_webui(), {"mapping": []})})
 
 
@@ -92,9 +94,9 @@ def test_its_turns_lead_to_their_requests(page: Page, product: Running) -> None:
         body = {"text": text, "parent_id": parent, "params": {"max_tokens": 4}}
         sent = post(page, base, f"/api/conversations/{conversation}/messages", body)["assistant_message"]
         parent = sent["id"]
-        page.goto(f"{base}/requests/{sent['request_id']}")
+        visit(page, f"{base}/requests/{sent['request_id']}")
         expect(page.get_by_role("button", name="Run again")).to_be_visible(timeout=30_000)
-    page.goto(f"{base}/c/{conversation}")
+    visit(page, f"{base}/c/{conversation}")
     page.get_by_role("button", name="This conversation").click()
     page.get_by_role("link", name=re.compile("Turn by turn")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Name one colour.")

@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.running import Running, post
 from tests.browser.test_next_request import ask
+from tests.browser.visiting import visit
 
 TEXTS = ("Name a river.", 'It\'s "$HOME" `id` !! \\ \u202e, then\n\nJSON\nof which length?')
 
@@ -34,7 +35,7 @@ def environment(page: Page, base: str, tmp_path_factory: pytest.TempPathFactory)
 def request_id(page: Page, base: str) -> str:
     """The second request of a chat."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=base)
-    page.goto(f"{base}/")
+    visit(page, f"{base}/")
     for text in TEXTS:
         ask(page, text)
     return newest(page, base)
@@ -46,7 +47,7 @@ def newest(page: Page, base: str) -> str:
 
 
 def copied(page: Page, base: str, request_id: str, name: str, panel: str = "Context") -> str:
-    page.goto(f"{base}/requests/{request_id}?panel={panel}")
+    visit(page, f"{base}/requests/{request_id}?panel={panel}")
     page.get_by_role("button", name=f"Copy as {name}").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     text = str(page.evaluate("navigator.clipboard.readText()"))
@@ -178,7 +179,7 @@ def test_a_setting_that_the_api_lacks_runs_the_saved_request(
     first = sent["assistant_message"]["request_id"]
     before = tokens(events(page, base, first))
     rerun = json.loads(run(environment, "sh", text=copied(page, base, first, "curl").replace("curl ", "curl -sSf ", 1)))
-    page.goto(f"{base}/reruns/{rerun['id']}")
+    visit(page, f"{base}/reruns/{rerun['id']}")
     expect(page.get_by_text("1 of 1").or_(page.get_by_text("done")).first).to_be_visible()
     runs = page.request.get(f"{base}/api/reruns/{rerun['id']}").json()["runs"]
     assert tokens(events(page, base, runs[0]["request"]["id"])) == before

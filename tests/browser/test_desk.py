@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.axe import findings
+from tests.browser.axe import findings, findings_in_both_themes
 from tests.browser.running import Running
-from tests.sign_in import press_link
+from tests.browser.visiting import SIZE, page_of, visit
 
 WIDTHS = [(1280, 900), (390, 844)]
 
 
 @pytest.fixture(scope="module")
-def desk(page: Page, product: Running) -> Iterator[Page]:
-    """The operator's page, with demonstration data while this module runs."""
-    product.manage("seed_demo", "--days", "30")
-    page.goto(at(product, "/admin/"))
-    expect(page.get_by_role("heading", name="Safety verdicts")).to_be_visible()
-    yield page
-    product.manage("seed_demo", "--remove")
+def desk(page: Page, demonstration: None) -> Page:
+    """The operator's page."""
+    return page
 
 
 def at(product: Running, path: str) -> str:
@@ -43,7 +38,7 @@ def figure(page: Page, name: str) -> str:
 
 
 def test_the_figures_are_those_of_the_api(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     expect(desk.get_by_role("heading", name="Safety verdicts")).to_be_visible()
     found = report(desk, product, "zone=UTC")
     assert figure(desk, "Requests") == f"{found['now']['num_requests']:,}"
@@ -57,7 +52,7 @@ def test_the_figures_are_those_of_the_api(desk: Page, product: Running) -> None:
 
 
 def test_a_bar_leads_to_its_day_and_back_to_the_period(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC&measure=requests"))
+    visit(desk, at(product, "/admin/?zone=UTC&measure=requests"))
     bars = desk.get_by_role("group", name="Bars").get_by_role("link")
     expect(bars).to_have_count(30)
     bars.nth(28).click()
@@ -71,7 +66,7 @@ def test_a_bar_leads_to_its_day_and_back_to_the_period(desk: Page, product: Runn
 
 def test_an_hours_bar_leads_to_its_requests(desk: Page, product: Running) -> None:
     day = report(desk, product, "zone=UTC")["last"]
-    desk.goto(at(product, f"/admin/?zone=UTC&first={day}&last={day}"))
+    visit(desk, at(product, f"/admin/?zone=UTC&first={day}&last={day}"))
     desk.get_by_role("group", name="Bars").get_by_role("link").nth(9).click()
     expect(desk).to_have_url(re.compile("hour=9"))
     slot = desk.get_by_text(re.compile("^9:00 to 10:00"))
@@ -81,7 +76,7 @@ def test_an_hours_bar_leads_to_its_requests(desk: Page, product: Running) -> Non
 
 
 def test_keys_lead_from_bar_to_bar(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     bars = desk.get_by_role("group", name="Bars").get_by_role("link")
     bars.first.focus()
     desk.keyboard.press("End")
@@ -93,7 +88,7 @@ def test_keys_lead_from_bar_to_bar(desk: Page, product: Running) -> None:
 
 
 def test_a_field_of_the_week_a_cause_and_a_verdict_lead_to_their_requests(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     field = desk.get_by_role("link", name=re.compile("arrow keys lead to other hours"))
     before = field.get_attribute("aria-label")
     field.focus()
@@ -105,17 +100,17 @@ def test_a_field_of_the_week_a_cause_and_a_verdict_lead_to_their_requests(desk: 
     expect(desk).to_have_url(re.compile(rf"weekday=\d&hour={expected[1]}"))
     listed = desk.get_by_role("region", name="Requests").get_by_role("status")
     expect(listed).to_have_text(re.compile(rf"(^| of ){expected[2]} request"))
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     desk.get_by_role("list", name="Verdicts").get_by_role("link", name=re.compile("Flagged")).click()
     expect(desk.get_by_role("combobox", name="Verdict", exact=True)).to_have_value("flag")
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     desk.get_by_role("list", name="Causes").get_by_role("link").first.click()
     expect(desk).to_have_url(re.compile("status=.*code=|code=.*status="))
     expect(desk.get_by_role("combobox", name="Cause", exact=True)).not_to_have_value("")
 
 
 def test_the_address_keeps_filters_groups_and_tables(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     desk.get_by_role("list", name="Users").get_by_role("link", name="demo-evaluation-1").click()
     expect(desk.get_by_role("combobox", name="User", exact=True).locator("option:checked")).to_have_text(
         "demo-evaluation-1"
@@ -131,7 +126,7 @@ def test_the_address_keeps_filters_groups_and_tables(desk: Page, product: Runnin
 
 
 def test_a_chart_is_saved_as_csv(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC&measure=requests"))
+    visit(desk, at(product, "/admin/?zone=UTC&measure=requests"))
     with desk.expect_download() as download:
         desk.get_by_role("button", name=re.compile("Save “Requests by day” as CSV")).click()
     lines = download.value.path().read_text("utf-8").splitlines()
@@ -142,53 +137,46 @@ def test_a_chart_is_saved_as_csv(desk: Page, product: Running) -> None:
     assert num == report(desk, product, "zone=UTC")["now"]["num_requests"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), WIDTHS)
-def test_it_fits_each_screen(desk: Page, product: Running, scheme: Any, width: int, height: int) -> None:
-    desk.emulate_media(color_scheme=scheme)
+def test_it_fits_each_screen_and_is_accessible(desk: Page, product: Running, width: int, height: int) -> None:
     desk.set_viewport_size({"width": width, "height": height})
-    desk.goto(at(product, "/admin/?by=user&tables=use,users"))
+    visit(desk, at(product, "/admin/?by=user&tables=use,users"))
     expect(desk.get_by_role("region", name=re.compile("^Table:"))).to_have_count(2)
-    expect(desk.locator("html")).to_have_attribute("data-theme", scheme)
     overflow = "element => element.scrollWidth - element.clientWidth"
     assert desk.locator("html").evaluate(overflow) == 0
     assert desk.locator(".scroller").evaluate(overflow) == 0
-    desk.set_viewport_size({"width": 1360, "height": 860})
-
-
-@pytest.mark.parametrize(("width", "height"), WIDTHS)
-def test_it_is_accessible(desk: Page, product: Running, width: int, height: int) -> None:
-    desk.set_viewport_size({"width": width, "height": height})
-    desk.goto(at(product, "/admin/?by=user&tables=use,users"))
-    expect(desk.get_by_role("region", name=re.compile("^Table:"))).to_have_count(2)
-    assert findings(desk) == []
-    desk.set_viewport_size({"width": 1360, "height": 860})
+    assert findings_in_both_themes(desk) == []
+    desk.emulate_media(color_scheme="dark")
+    expect(desk.locator("html")).to_have_attribute("data-theme", "dark")
+    assert desk.locator("html").evaluate(overflow) == 0
+    desk.emulate_media(color_scheme="light")
+    desk.set_viewport_size(SIZE)
 
 
 def test_a_wrong_period_is_named_by_the_server(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?first=2026-02-02&last=2026-02-01"))
+    visit(desk, at(product, "/admin/?first=2026-02-02&last=2026-02-01"))
     expect(desk.get_by_role("alert")).to_contain_text("Swap the days.")
     desk.get_by_role("combobox", name=re.compile("^Period")).select_option("7d")
     expect(desk.get_by_role("heading", name="Safety verdicts")).to_be_visible()
 
 
 def test_a_period_that_means_nothing_is_named_on_the_page(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?first=nonsense&last=2026-02-01"))
+    visit(desk, at(product, "/admin/?first=nonsense&last=2026-02-01"))
     expect(desk.get_by_role("alert")).to_contain_text("“nonsense” in the address is no day")
-    desk.goto(at(product, "/admin/users/?period=fortnight"))
+    visit(desk, at(product, "/admin/users/?period=fortnight"))
     expect(desk.get_by_role("alert")).to_contain_text("“fortnight” in the address is no period")
-    desk.goto(at(product, "/admin/?first=0001-01-01&last=2026-02-01"))
+    visit(desk, at(product, "/admin/?first=0001-01-01&last=2026-02-01"))
     expect(desk.get_by_role("alert")).to_contain_text("Choose a shorter one.")
 
 
 def test_a_table_opens_where_its_button_was_pressed(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     desk.get_by_role("region", name="Who", exact=True).get_by_role("button", name="Show as a table").click()
     expect(desk.get_by_role("region", name="Table: users").get_by_role("row").nth(1)).to_be_in_viewport()
 
 
 def test_the_last_week_says_why_its_first_user_leads(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC&period=7d"))
+    visit(desk, at(product, "/admin/?zone=UTC&period=7d"))
     last = report(desk, product, "zone=UTC")["last"]
     first = date.fromisoformat(last) - timedelta(days=6)
     found = report(desk, product, f"zone=UTC&first={first}&last={last}")
@@ -204,7 +192,7 @@ def test_the_bar_shows_the_chosen_page(desk: Page, product: Running, width: int,
     desk.set_viewport_size({"width": width, "height": height})
     bar = desk.get_by_role("navigation", name="Desk")
     for path, name in (("/admin/audit/", "Audit"), ("/admin/", "Usage"), ("/admin/safety/", "Safety")):
-        desk.goto(at(product, path))
+        visit(desk, at(product, path))
         expect(bar.get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
     desk.set_viewport_size({"width": 1360, "height": 860})
 
@@ -213,9 +201,7 @@ def test_a_user_without_rights_sees_their_own_usage_only(desk: Page, product: Ru
     make = "from django.contrib.auth.models import User; User.objects.create_user('visitor')"
     product.manage("shell", "-c", make)
     link = product.manage("signin_link", "--user", "visitor").strip()
-    assert desk.context.browser is not None
-    visitor = desk.context.browser.new_page()
-    press_link(visitor, link)
+    visitor = page_of(desk.context.browser, link)
     visitor.goto(at(product, "/admin/"))
     expect(visitor).to_have_url(re.compile(r"/accounts/login/\?next=/admin/$"))
     visitor.goto(at(product, "/"))
@@ -224,11 +210,11 @@ def test_a_user_without_rights_sees_their_own_usage_only(desk: Page, product: Ru
     expect(visitor).to_have_url(re.compile("/usage$"))
     expect(visitor.get_by_role("heading", name="Your usage")).to_be_visible()
     expect(visitor.get_by_text("No request in this period.")).to_be_visible()
-    visitor.close()
+    visitor.context.close()
 
 
 def test_what_stands_out_leads_to_its_day_and_its_requests(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     findings_list = desk.get_by_role("list", name="Findings")
     spike = findings_list.get_by_role("listitem").filter(has_text=re.compile("^Cost on Tuesday"))
     expect(spike).to_contain_text("demo-evaluation-1's")
@@ -241,7 +227,7 @@ def test_what_stands_out_leads_to_its_day_and_its_requests(desk: Page, product: 
 
 
 def test_the_dearest_request_opens_in_the_inspector(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC&order=cost"))
+    visit(desk, at(product, "/admin/?zone=UTC&order=cost"))
     listed = desk.get_by_role("region", name="List of requests")
     listed.get_by_role("link").first.click()
     expect(desk).to_have_url(re.compile("/admin/requests/req_"))
@@ -252,15 +238,15 @@ def test_the_dearest_request_opens_in_the_inspector(desk: Page, product: Running
 def test_a_request_without_a_trace_says_so(desk: Page, product: Running) -> None:
     answer = desk.request.get(at(product, "/api/usage/all/requests?group=demo-support"))
     bare = next(each for each in answer.json()["requests"] if not each["has_trace"])
-    desk.goto(at(product, "/admin/?zone=UTC&group=demo-support"))
+    visit(desk, at(product, "/admin/?zone=UTC&group=demo-support"))
     listed = desk.get_by_role("region", name="List of requests")
     expect(listed.get_by_text("no trace").first).to_be_visible()
-    desk.goto(at(product, f"/admin/requests/{bare['request_id']}"))
+    visit(desk, at(product, f"/admin/requests/{bare['request_id']}"))
     expect(desk.get_by_role("alert")).to_contain_text("The demonstration has no trace of this request.")
 
 
 def test_a_doubled_price_doubles_the_cost(desk: Page, product: Running) -> None:
-    desk.goto(at(product, "/admin/?zone=UTC"))
+    visit(desk, at(product, "/admin/?zone=UTC"))
     desk.get_by_role("combobox", name="Condition").select_option("factor")
     expect(desk.get_by_text("+100\u00a0%")).to_be_visible()
     desk.get_by_role("combobox", name="Condition").select_option("ttl")
@@ -274,7 +260,7 @@ def test_a_webhook_to_this_machine_is_refused_with_the_reason(
     desk: Page, product: Running, width: int, height: int
 ) -> None:
     desk.set_viewport_size({"width": width, "height": height})
-    desk.goto(at(product, "/admin/alerts/"))
+    visit(desk, at(product, "/admin/alerts/"))
     expect(desk.get_by_text("SIGHTGLASS_EMAIL_URL")).to_be_visible()
     assert findings(desk) == []
     desk.get_by_role("button", name="New rule").click()
@@ -291,7 +277,7 @@ def test_a_webhook_to_this_machine_is_refused_with_the_reason(
 def test_the_audit_log_tells_each_action_and_is_searched(desk: Page, product: Running) -> None:
     make = "from django.contrib.auth.models import User; User.objects.create_user('<b>eve</b>', first_name='Eve')"
     product.manage("shell", "-c", make)
-    desk.goto(at(product, "/admin/"))
+    visit(desk, at(product, "/admin/"))
     desk.get_by_role("navigation", name="Desk").get_by_role("link", name="Audit").click()
     desk.get_by_role("searchbox", name="User or thing").fill("<b>eve")
     desk.keyboard.press("Enter")

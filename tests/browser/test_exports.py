@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from benchmarks.synthetic_trace import trace_file
 from tests.browser.panels import each_tab, open_tab
 from tests.browser.running import Running
+from tests.browser.visiting import visit
 
 NUM_TOKENS = 40
 
@@ -21,7 +22,7 @@ NUM_TOKENS = 40
 def library(page: Page, product: Running) -> str:
     """Address of the library, which holds one trace."""
     base = product.link.partition("/signin/")[0]
-    page.goto(f"{base}/library")
+    visit(page, f"{base}/library")
     file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(NUM_TOKENS)}
     page.locator("input[type=file]").set_input_files(file)
     expect(page.get_by_role("button", name="Export")).to_be_visible(timeout=30_000)
@@ -29,7 +30,7 @@ def library(page: Page, product: Running) -> str:
 
 
 def test_the_menu_is_used_by_keys_alone(page: Page, library: str) -> None:
-    page.goto(library)
+    visit(page, library)
     button = page.get_by_role("button", name="Export")
     menu = page.get_by_role("list", name="Export as")
     button.focus()
@@ -45,7 +46,7 @@ def test_the_menu_is_used_by_keys_alone(page: Page, library: str) -> None:
 
 
 def download(page: Page, library: str, name: str, to: Path) -> Path:
-    page.goto(library)
+    visit(page, library)
     page.get_by_role("button", name="Export").first.click()
     with page.expect_download() as download:
         page.get_by_role("list", name="Export as").get_by_role("link", name=name).click()
@@ -163,7 +164,7 @@ def check_pictures(page: Page, to: Path) -> str:
 
 
 def test_a_panel_is_saved_as_a_picture_with_its_fonts(page: Page, library: str, tmp_path: Path) -> None:
-    page.goto(library)
+    visit(page, library)
     page.locator("a[href^='/requests/']").first.click()
     assert "data:font/woff2" in check_pictures(page, tmp_path)
 
@@ -182,7 +183,7 @@ def test_a_panel_is_saved_as_a_picture_with_no_server(page: Page, library: str, 
 
 
 def test_a_request_is_printed_as_its_text_timeline_and_open_panel(page: Page, library: str) -> None:
-    page.goto(library)
+    visit(page, library)
     page.locator("a[href^='/requests/']").first.click()
     open_bill(page)
     page.emulate_media(media="print")
@@ -197,7 +198,7 @@ def test_a_request_is_printed_as_its_text_timeline_and_open_panel(page: Page, li
 
 
 def test_a_collapsed_timeline_is_saved_and_printed_whole(page: Page, library: str, tmp_path: Path) -> None:
-    page.goto(library)
+    visit(page, library)
     page.locator("a[href^='/requests/']").first.click()
     open_bill(page)
     collapse = page.get_by_role("button", name="Timeline", exact=True)

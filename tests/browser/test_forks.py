@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.panels import look_inside, open_tab
+from tests.browser.running import Running
+from tests.browser.visiting import begin_chat
 from tests.browser.waiting import wait_until
 
 QUESTION = "Write two sentences about a lighthouse."
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_answers(page: Page, product: Running) -> None:
+    begin_chat(page, product, max_tokens=48)
 
 
 def ask(page: Page, text: str = QUESTION) -> None:
@@ -128,8 +136,8 @@ def proposed(page: Page) -> Locator:
     return page.get_by_test_id("step-bar").get_by_text(re.compile(r"Token \d+ proposed"))
 
 
-def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(page: Page) -> None:
-    page.get_by_role("link", name="New chat").click()
+def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(page: Page, product: Running) -> None:
+    begin_chat(page, product, max_tokens=48)
     page.get_by_role("button", name="Step", exact=True).press("Enter")
     page.get_by_test_id("composer").fill(QUESTION)
     page.get_by_test_id("composer").press("Enter")

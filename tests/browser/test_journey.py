@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import msgspec
 import pytest
-from browser import find_chromium
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, expect
 
 from inference.protocol.events import Frame
 from tests.browser.panels import open_tab
@@ -22,45 +22,64 @@ LOGS = Path(__file__).parents[1] / "golden" / "logs"
 SCENES = ("Gateway", "Context", "Tokens", "Safety", "Queue", "Cache", "Prefill", "Sampling", "Release", "Bill")
 IDS = ("gateway", "context", "tokens", "safety", "queue", "cache", "prefill", "sampling", "release", "bill")
 Opener = Callable[..., Page]
+Motion = Literal["reduce", "no-preference"]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=options)
-        yield browser
-        browser.close()
+def alone(browser: Browser) -> Iterator[Page]:
+    """A page that has no network. All tests of the module open their logs in it."""
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.add_init_script(_WATCH_SCENES)
+    yield page
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Makes the exported page of a golden log, once."""
+    folder = tmp_path_factory.mktemp("journey")
+
+    @cache
+    def export(name: str) -> Path:
+        frames = msgspec.convert(json.loads((LOGS / f"{name}.json").read_text("utf-8"))["frames"], list[Frame])
+        path = folder / f"{name}.html"
+        path.write_bytes(to_html(read_page(), frames, {"title": name}))
+        return path
+
+    return export
 
 
 @pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
-    """Opens a golden log's page, at its Journey or where it opens; each is over with its test, and had no error."""
-    contexts = []
+def opened(alone: Page, files: Callable[[str], Path]) -> Iterator[Opener]:
+    """Opens a golden log's page, at its Journey or where it opens. None had an error, or leaves anything behind."""
     errors: list[str] = []
 
-    def open_log(
-        name: str, width: int = 1360, height: int = 900, tab: str = "Journey", is_still: bool = True, **options: Any
-    ) -> Page:
-        frames = msgspec.convert(json.loads((LOGS / f"{name}.json").read_text("utf-8"))["frames"], list[Frame])
-        path = tmp_path / f"{name}.html"
-        path.write_bytes(to_html(read_page(), frames, {"title": name}))
-        is_still = is_still and options.get("reduced_motion") != "reduce"
-        context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.add_init_script(_WATCH_SCENES)
-        page.goto(path.as_uri())
-        if tab != "Journey":
-            open_tab(page, tab)
-        if is_still:
-            page.get_by_role("button", name=re.compile("^Skip to")).click()
-        return page
+    def note(error: Error) -> None:
+        errors.append(str(error))
 
+    def open_log(
+        name: str,
+        width: int = 1360,
+        height: int = 900,
+        tab: str = "Journey",
+        is_still: bool = True,
+        reduced_motion: Motion = "no-preference",
+    ) -> Page:
+        alone.set_viewport_size({"width": width, "height": height})
+        alone.emulate_media(reduced_motion=reduced_motion)
+        alone.goto(files(name).as_uri())
+        if tab != "Journey":
+            open_tab(alone, tab)
+        if is_still and reduced_motion != "reduce":
+            alone.get_by_role("button", name=re.compile("^Skip to")).click()
+        return alone
+
+    alone.on("pageerror", note)
     yield open_log
-    for context in contexts:
-        context.close()
+    alone.evaluate("() => localStorage.clear()")
+    alone.goto("about:blank")
+    alone.remove_listener("pageerror", note)
     assert errors == []
 
 

@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.axe import findings
 from tests.browser.running import Running, post
 from tests.browser.test_desk import at
+from tests.browser.visiting import page_of, visit
 from tests.browser.waiting import wait_until
-from tests.sign_in import press_link
 
 ASKED = "How do I water a fern in winter?"
 """The policy of the file allows it, so that a lower threshold has an effect."""
@@ -22,20 +22,18 @@ NAME = "<i>mona</i>"
 @pytest.fixture(scope="module")
 def request_id(page: Page, product: Running) -> Iterator[str]:
     """A saved request of another user."""
-    assert page.context.browser is not None
-    context = page.context.browser.new_context()
-    other, base = context.new_page(), at(product, "")
-    press_link(other, product.manage("signin_link", "--user", NAME).strip())
+    base, link = at(product, ""), product.manage("signin_link", "--user", NAME).strip()
+    other = page_of(page.context.browser, link)
     conversation = post(other, base, "/api/conversations", {"params": {"max_tokens": 3}})["id"]
     sent = post(other, base, f"/api/conversations/{conversation}/messages", {"text": ASKED})
     found: str = sent["assistant_message"]["request_id"]
     wait_until(other, lambda: other.request.get(f"{base}/api/requests/{found}").json()["status"] == "done")
     yield found
-    context.close()
+    other.context.close()
 
 
 def test_reading_anothers_trace_is_told_and_recorded(page: Page, product: Running, request_id: str) -> None:
-    page.goto(at(product, "/admin/"))
+    visit(page, at(product, "/admin/"))
     page.get_by_role("region", name="List of requests").get_by_role("row").filter(has_text=NAME).get_by_role(
         "link"
     ).click()
@@ -44,12 +42,12 @@ def test_reading_anothers_trace_is_told_and_recorded(page: Page, product: Runnin
     expect(page.get_by_role("button", name=re.compile("Fork|Run again"))).to_have_count(0)
     assert findings(page) == []
     assert page.request.get(at(product, f"/api/requests/{request_id}")).status == 404
-    page.goto(at(product, "/admin/audit/"))
+    visit(page, at(product, "/admin/audit/"))
     expect(page.get_by_role("listitem").filter(has_text=request_id).first).to_contain_text("read a request of")
 
 
 def test_a_policy_shows_its_effect_before_it_is_saved(page: Page, product: Running, request_id: str) -> None:
-    page.goto(at(product, "/admin/safety/"))
+    visit(page, at(product, "/admin/safety/"))
     changed = page.get_by_label("Messages, Violence: flagged from")
     before = changed.input_value()
     versions = page.get_by_role("region", name="Versions").get_by_role("listitem")
@@ -69,7 +67,7 @@ def test_a_policy_shows_its_effect_before_it_is_saved(page: Page, product: Runni
 
 
 def test_a_rule_of_the_site_counts_its_traces_first(page: Page, product: Running, request_id: str) -> None:
-    page.goto(at(product, "/admin/retention/"))
+    visit(page, at(product, "/admin/retention/"))
     days = page.get_by_label("Days for all users")
     days.fill("0")
     expect(page.get_by_text("A rule has 1 to")).to_be_visible()
@@ -87,7 +85,7 @@ def test_a_rule_of_the_site_counts_its_traces_first(page: Page, product: Running
 
 
 def test_a_user_is_erased_by_name(page: Page, product: Running, request_id: str) -> None:
-    page.goto(at(product, "/admin/users/"))
+    visit(page, at(product, "/admin/users/"))
     page.get_by_role("link", name=NAME).click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Export as ZIP").click()
@@ -97,7 +95,7 @@ def test_a_user_is_erased_by_name(page: Page, product: Running, request_id: str)
     dialog.get_by_role("textbox").fill(NAME)
     dialog.get_by_role("button", name=re.compile("^Erase")).click()
     expect(page.get_by_role("heading", name=re.compile(r"^erased-\d+"))).to_be_visible(timeout=90_000)
-    page.goto(at(product, "/admin/audit/"))
+    visit(page, at(product, "/admin/audit/"))
     expect(page.get_by_role("heading", name="Audit log")).to_be_visible()
     expect(page.get_by_role("listitem").first).to_be_visible()
     expect(page.get_by_text(NAME)).to_have_count(0)

@@ -8,8 +8,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.synthetic_trace import trace_file
+from tests.browser.axe import findings
 from tests.browser.panels import open_tab
 from tests.browser.running import Running
+from tests.browser.visiting import visit
+from webapp.api import site
 
 EXPERIMENT_MS = 240_000
 """An experiment on the model has the lowest priority, and the machine may be busy."""
@@ -21,23 +24,28 @@ def learn(page: Page, product: Running) -> str:
     return product.link.partition("/signin/")[0] + "/learn"
 
 
-def test_the_index_leads_to_each_exhibit_and_back(page: Page, learn: str) -> None:
-    page.goto(learn)
+def test_the_index_leads_to_each_exhibit_which_is_accessible_and_back(page: Page, learn: str) -> None:
+    visit(page, learn)
     expect(page.get_by_role("heading", level=1)).to_have_text("Learn")
     links = page.get_by_role("main").get_by_role("list").get_by_role("link")
-    expect(links).not_to_have_count(0)
+    expect(links).to_have_count(len(site.EXHIBITS))
     for index in range(links.count()):
         title = links.nth(index).locator("h2").inner_text()
         links.nth(index).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(title)
+        # The last part that is fetched.
+        expect(
+            page.get_by_role("region", name="On your own last request").locator("[aria-current=step]")
+        ).to_be_visible()
+        assert findings(page) == [], title
         page.get_by_role("link", name="All exhibits").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Learn")
-    page.goto(f"{learn}/alchemy")
+    visit(page, f"{learn}/alchemy")
     expect(page.get_by_role("alert")).to_contain_text("There is no such exhibit")
 
 
 def test_typed_text_is_cut_by_every_tokenizer(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/tokenizer")
+    visit(page, f"{learn}/tokenizer")
     text = page.get_by_test_id("text-to-cut")
     text.fill("strawberry")
     counts = [page.get_by_test_id(f"count-{index}") for index in range(5)]
@@ -52,7 +60,7 @@ def test_typed_text_is_cut_by_every_tokenizer(page: Page, learn: str) -> None:
 
 
 def test_other_settings_move_the_same_draw(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/sampling")
+    visit(page, f"{learn}/sampling")
     expect(page.get_by_test_id("drawn")).to_contain_text("as it did")
     page.get_by_test_id("slider-top_k").fill("1")
     expect(page.get_by_test_id("drawn")).to_contain_text("With these settings")
@@ -61,7 +69,7 @@ def test_other_settings_move_the_same_draw(page: Page, learn: str) -> None:
 
 def test_blocks_are_found_again_by_who_begins_alike_and_by_nobody_else(page: Page, learn: str) -> None:
     page.emulate_media(reduced_motion="reduce")  # at once at the end
-    page.goto(f"{learn}/cache")
+    visit(page, f"{learn}/cache")
     stand = page.get_by_role("region", name="KV cache and paging")
     totals = stand.get_by_text(re.compile(r"prompt tokens found"))
     expect(totals).to_have_text(re.compile(r"^48 prompt tokens found"))
@@ -76,7 +84,7 @@ def test_blocks_are_found_again_by_who_begins_alike_and_by_nobody_else(page: Pag
 
 
 def test_more_at_once_is_sooner_done(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/batching")
+    visit(page, f"{learn}/batching")
     batch = page.get_by_test_id("batch")
     expect(batch).to_be_visible(timeout=30_000)
     together = int(batch.get_attribute("data-steps") or 0)
@@ -88,7 +96,7 @@ def test_more_at_once_is_sooner_done(page: Page, learn: str) -> None:
 
 
 def test_a_chat_grows_with_each_turn_and_a_small_window_drops_the_oldest(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/context")
+    visit(page, f"{learn}/context")
     told = page.get_by_test_id("context-told")
     expect(told).to_contain_text("costs")
     expect(page.get_by_test_id("turn")).to_have_count(10)
@@ -103,7 +111,7 @@ def test_a_chat_grows_with_each_turn_and_a_small_window_drops_the_oldest(page: P
 
 
 def test_keeping_a_prompt_pays_where_it_is_asked_for_in_time(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/economics")
+    visit(page, f"{learn}/economics")
     told = page.get_by_test_id("economics-told")
     expect(told).to_contain_text("“kept for 5 minutes” pays from request 2 on")
     page.get_by_test_id("plan-everyMinutes").fill("30")
@@ -112,7 +120,7 @@ def test_keeping_a_prompt_pays_where_it_is_asked_for_in_time(page: Page, learn: 
 
 
 def test_reading_is_faster_than_writing_alone(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/prefill")
+    visit(page, f"{learn}/prefill")
     told = page.get_by_test_id("prefill-told")
     expect(told).to_contain_text("times as fast as writing")
     alone = told.inner_text()
@@ -128,7 +136,7 @@ def factor(told: str) -> float:
 
 
 def test_a_character_waits_for_its_last_byte(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/streaming")
+    visit(page, f"{learn}/streaming")
     page.get_by_test_id("text-to-send").fill("🐱")
     page.get_by_test_id("tokens-come").fill("1")
     expect(page.get_by_test_id("streaming-told")).to_contain_text("F0 begins a character of 4 bytes")
@@ -138,7 +146,7 @@ def test_a_character_waits_for_its_last_byte(page: Page, learn: str) -> None:
 
 
 def test_the_real_classifier_judges_what_is_typed(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/safety")
+    visit(page, f"{learn}/safety")
     told = page.get_by_test_id("safety-told")
     expect(told).to_contain_text("Read as a message, this text is allowed")
     page.get_by_role("button", name="A try at new orders").click()
@@ -149,7 +157,7 @@ def test_the_real_classifier_judges_what_is_typed(page: Page, learn: str) -> Non
 
 
 def test_a_recorded_example_is_walked_through_sentence_by_sentence(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/tokenizer")
+    visit(page, f"{learn}/tokenizer")
     own = page.get_by_role("region", name="On your own last request")
     expect(own.get_by_role("heading")).to_have_text("On a recorded example")
     expect(own).to_contain_text("You have no answered request yet")
@@ -166,7 +174,7 @@ def test_a_recorded_example_is_walked_through_sentence_by_sentence(page: Page, l
 
 
 def test_a_call_pauses_a_real_answer_which_goes_on_with_its_blocks(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/tools")
+    visit(page, f"{learn}/tools")
     expect(page.get_by_test_id("tools-told")).to_contain_text("The server offers calculator")
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_test_id("definition")).to_contain_text("define the tool", timeout=60_000)
@@ -179,7 +187,7 @@ def test_a_call_pauses_a_real_answer_which_goes_on_with_its_blocks(page: Page, l
 
 
 def test_notes_are_chosen_by_similarity_and_number(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/retrieval")
+    visit(page, f"{learn}/retrieval")
     told = page.get_by_test_id("retrieval-told")
     expect(told).to_contain_text("of 6 memories would join the prompt")
     page.get_by_test_id("most").fill("1")
@@ -191,7 +199,7 @@ def test_notes_are_chosen_by_similarity_and_number(page: Page, learn: str) -> No
 
 
 def test_an_order_from_outside_is_seen_through_its_disguise(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/injection")
+    visit(page, f"{learn}/injection")
     expect(page.get_by_test_id("layers").get_by_role("row")).to_have_count(4)
     page.get_by_role("button", name="Hidden in tags").click()
     expect(page.get_by_test_id("as-checked")).to_contain_text("print your system prompt")
@@ -202,7 +210,7 @@ def test_an_order_from_outside_is_seen_through_its_disguise(page: Page, learn: s
 
 
 def test_an_exhibit_is_reached_from_the_panel_it_explains_and_leads_back_to_it(page: Page, learn: str) -> None:
-    page.goto(learn.replace("/learn", "/library"))
+    visit(page, learn.replace("/learn", "/library"))
     file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(20)}
     page.locator("input[type=file]").set_input_files(file)
     expect(page.get_by_role("button", name="Export")).to_be_visible()
@@ -219,7 +227,7 @@ def test_an_exhibit_is_reached_from_the_panel_it_explains_and_leads_back_to_it(p
 
 
 def test_the_gate_refuses_what_it_should_and_says_when_to_come_again(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/gateway")
+    visit(page, f"{learn}/gateway")
     told, reply = page.get_by_test_id("gateway-told"), page.get_by_test_id("reply")
     expect(told).to_contain_text("Every check passed")
     for name, status, door in (
@@ -239,7 +247,7 @@ def test_the_gate_refuses_what_it_should_and_says_when_to_come_again(page: Page,
 
 
 def test_the_real_model_shows_where_a_typed_word_looks(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/attention")
+    visit(page, f"{learn}/attention")
     told = page.get_by_test_id("looks-told")
     expect(told).to_contain_text("“it” looks most at", timeout=EXPERIMENT_MS)
     expect(page.get_by_test_id("verdict")).to_contain_text("✓ marks")
@@ -252,7 +260,7 @@ def test_the_real_model_shows_where_a_typed_word_looks(page: Page, learn: str) -
 
 
 def test_near_words_and_an_order_are_computed_by_the_real_model(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/attention")
+    visit(page, f"{learn}/attention")
     page.get_by_role("button", name="Cat and kitten").click()
     near = page.get_by_test_id("near-told")
     expect(near).to_contain_text("“dog” is the nearest", timeout=EXPERIMENT_MS)
@@ -268,7 +276,7 @@ def test_near_words_and_an_order_are_computed_by_the_real_model(page: Page, lear
 
 def test_a_cache_spares_work_and_changes_no_token(page: Page, learn: str) -> None:
     page.emulate_media(reduced_motion="reduce")  # at once at the end
-    page.goto(f"{learn}/loop")
+    visit(page, f"{learn}/loop")
     told = page.get_by_test_id("loop-told")
     expect(told).to_contain_text("Both ways wrote the same tokens", timeout=EXPERIMENT_MS)
     page.get_by_test_id("text-to-go-on-with").fill("One two three four")
@@ -280,7 +288,7 @@ def test_a_cache_spares_work_and_changes_no_token(page: Page, learn: str) -> Non
 
 
 def test_repeated_text_is_guessed_and_new_text_is_not(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/guessing")
+    visit(page, f"{learn}/guessing")
     told = page.get_by_test_id("guess-told")
     expect(told).to_contain_text("of the steps")
     page.get_by_test_id("num-guesses").fill("0")
@@ -291,7 +299,7 @@ def test_repeated_text_is_guessed_and_new_text_is_not(page: Page, learn: str) ->
 
 
 def test_a_list_is_learnt_join_by_join_and_cuts_words_as_the_model_does(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/merges")
+    visit(page, f"{learn}/merges")
     told = page.get_by_test_id("learn-told")
     page.get_by_test_id("text-to-learn").fill("low low low lower lowest")
     page.get_by_test_id("joins").fill("1")
@@ -304,7 +312,7 @@ def test_a_list_is_learnt_join_by_join_and_cuts_words_as_the_model_does(page: Pa
 
 
 def test_the_rules_of_thumb_are_checked_on_ones_own_text(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/rules")
+    visit(page, f"{learn}/rules")
     expect(page.get_by_test_id("rules").get_by_role("row").nth(1)).to_contain_text("holds")
     page.get_by_test_id("own-text").fill("3.14159265358979")
     expect(page.get_by_test_id("rules-told")).to_contain_text("16 characters, 1 word, 16 tokens")
@@ -312,7 +320,7 @@ def test_the_rules_of_thumb_are_checked_on_ones_own_text(page: Page, learn: str)
 
 
 def test_a_panel_leads_to_its_exhibit(page: Page, learn: str) -> None:
-    page.goto(learn.replace("/learn", "/library"))
+    visit(page, learn.replace("/learn", "/library"))
     page.locator("a[href^='/requests/']").first.click()
     open_tab(page, "Cache")
     page.get_by_role("tabpanel").get_by_role("link", name="Play with this").click()

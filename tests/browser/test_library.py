@@ -17,6 +17,7 @@ from benchmarks.synthetic_trace import frames
 from inference.protocol.events import RequestAccepted
 from tests.browser.panels import each_tab
 from tests.browser.running import Running
+from tests.browser.visiting import visit
 from webapp.traces.file import archive
 
 TITLES = ("a question of rivers", "a question of lakes", "a question of tides")
@@ -48,7 +49,7 @@ def address(page: Page, product: Running) -> str:
 
 @pytest.fixture
 def rows(page: Page, address: str) -> Iterator[Locator]:
-    page.goto(address)
+    visit(page, address)
     found = page.locator("tbody tr")
     expect(found).to_have_count(3)
     yield found
@@ -107,7 +108,7 @@ def test_a_column_s_head_sorts_and_the_address_keeps_it(page: Page, rows: Locato
 
 
 def test_an_order_that_there_is_not_is_said_and_a_chip_takes_it_away(page: Page, address: str) -> None:
-    page.goto(f"{address}?sort=foo")
+    visit(page, f"{address}?sort=foo")
     expect(page.get_by_role("alert")).to_contain_text("sort")
     chips = page.get_by_role("list", name="Filters in force")
     chips.get_by_role("button", name="sort: foo").click()
@@ -151,7 +152,7 @@ def test_an_exported_page_comes_back_and_what_is_there_is_not_imported_twice(
 
 
 def test_an_address_that_asks_for_no_filter_says_so(page: Page, address: str) -> None:
-    page.goto(f"{address}?stats=done")
+    visit(page, f"{address}?stats=done")
     expect(page.get_by_role("alert")).to_have_text(re.compile("did you mean 'status'?"))
     page.get_by_role("button", name="stats: done").click()
     expect(page.locator("tbody tr")).to_have_count(3)
@@ -327,7 +328,7 @@ def test_the_library_fits_a_phone(page: Page, address: str) -> None:
         viewport={"width": 360, "height": 740}, has_touch=True, storage_state=page.context.storage_state()
     )
     phone = context.new_page()
-    phone.goto(address)
+    visit(phone, address)
     phone.get_by_role("button", name="Filter").tap()
     phone.get_by_label("Sort by").select_option("When")
     phone.get_by_role("button", name="newest first").tap()
@@ -348,7 +349,7 @@ def test_what_is_still_running_is_not_deleted_and_comes_back(page: Page, address
     body = {"text": "a question of time", "is_stepped": True}
     sent = page.request.post(f"{base}/api/conversations/{conversation}/messages", headers=headers, data=body)
     assert sent.ok, sent.text()
-    page.goto(address)
+    visit(page, address)
     row = page.locator("tbody tr").filter(has_text="a question of time")
     row.get_by_role("button", name="Delete").click()
     expect(row).to_have_count(0)

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import findings
 from tests.browser.running import ENDLESS, Running, post, send
+from tests.browser.visiting import visit
 from tests.browser.waiting import wait_until
 
 WIDTHS = [(1280, 900), (390, 844)]
@@ -58,7 +59,7 @@ def stop_what_runs(page: Page, base: str) -> None:
 @pytest.fixture
 def live(page: Page, product: Running) -> Page:
     stop_what_runs(page, base_of(product))
-    page.goto(f"{base_of(product)}/admin/live/")
+    visit(page, f"{base_of(product)}/admin/live/")
     expect(page.get_by_role("heading", name="Live")).to_be_visible()
     expect(page.get_by_text("ready", exact=True).first).to_be_visible()
     return page
@@ -83,7 +84,7 @@ def test_an_answer_moves_the_figures_and_is_stopped_from_the_live_page(live: Pag
     stop.click()
     expect(live.get_by_text("No request runs now.")).to_be_visible()
     expect(figure(fleet, "Streams now")).to_have_text("0")
-    live.goto(f"{base_of(product)}/c/{answer.conversation}")
+    visit(live, f"{base_of(product)}/c/{answer.conversation}")
     expect(live.get_by_text(re.compile("An operator stopped|stopped", re.IGNORECASE)).first).to_be_visible()
     entry = live.request.get(f"{base_of(product)}/api/audit").json()["entries"][0]
     assert (entry["action"], entry["subject_kind"]) == ("stopped", "request")
@@ -96,7 +97,7 @@ def test_the_last_fifteen_minutes_are_drawn_at_once(live: Page) -> None:
 
 
 def test_the_strip_leads_from_the_desk_to_the_live_page_and_back(live: Page, product: Running) -> None:
-    live.goto(f"{base_of(product)}/admin/")
+    visit(live, f"{base_of(product)}/admin/")
     strip = live.get_by_role("region", name="Now")
     expect(strip).to_contain_text("1 ready")
     strip.get_by_role("link", name="Live").click()
@@ -107,7 +108,7 @@ def test_the_strip_leads_from_the_desk_to_the_live_page_and_back(live: Page, pro
 
 def test_the_wall_has_nothing_but_the_wall(live: Page, product: Running) -> None:
     live.set_viewport_size({"width": 1920, "height": 1080})
-    live.goto(f"{base_of(product)}/admin/wall/")
+    visit(live, f"{base_of(product)}/admin/wall/")
     expect(figure(live, "Streams now")).to_have_text("0")
     expect(live.get_by_role("navigation")).to_have_count(0)
     expect(live.locator("html")).to_have_attribute("data-theme", "dark")
@@ -135,6 +136,6 @@ def test_it_fits_and_is_accessible(live: Page, product: Running, width: int, hei
 
 
 def test_the_wall_is_accessible(live: Page, product: Running) -> None:
-    live.goto(f"{base_of(product)}/admin/wall/")
+    visit(live, f"{base_of(product)}/admin/wall/")
     expect(figure(live, "Streams now")).to_be_visible()
     assert findings(live) == []

@@ -15,10 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from inference.protocol.codec import decode_frame
-from tests.browser.conftest import find_chromium
 from tests.browser.look import Look, difference, look_at, read, write
 from tests.browser.panels import open_tab
 from tests.browser.running import ROOT
@@ -38,15 +37,6 @@ PARTS = {"timeline": '[data-testid="timeline"]', "bill": '[role="tabpanel"]'}
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--force-color-profile=srgb", "--font-render-hinting=none"]
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=options)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The exported page of a golden log."""
     document = json.loads((LOGS[0].parent / "stopped.json").read_text("utf-8"))
@@ -62,13 +52,15 @@ def font_file(name: str) -> str:
     return base64.b64encode(path.read_bytes()).decode()
 
 
-@pytest.fixture(params=[(width, scheme) for width in WIDTHS for scheme in ("light", "dark")], ids="-".join)
+@pytest.fixture(
+    scope="module", params=[(width, scheme) for width in WIDTHS for scheme in ("light", "dark")], ids="-".join
+)
 def setting(request: pytest.FixtureRequest) -> tuple[str, str]:
     width, scheme = request.param
     return width, scheme
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(browser: Browser, replay: Path, setting: tuple[str, str]) -> Iterator[Page]:
     width, scheme = setting
     viewport: ViewportSize = {"width": WIDTHS[width], "height": 900}

@@ -40,7 +40,7 @@ def test_a_page_begins_again_where_the_log_was_lost_and_shows_the_whole_answer(p
         socket.on("framereceived", lambda payload: received.append(json.loads(payload)))
 
     page.on("websocket", listen)
-    page.reload()
+    page.goto(product.link.partition("/signin")[0])
     page.get_by_test_id("composer").fill("Write a long story about a river and its boats.")
     with page.expect_response(lambda response: response.url.endswith("/messages")) as sent:
         page.keyboard.press("Enter")

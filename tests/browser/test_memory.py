@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.panels import look_inside, open_tab
 from tests.browser.test_chat import wait_until_written, write
+
+pytestmark = pytest.mark.usefixtures("chat")
 
 
 def ask(page: Page, text: str) -> None:

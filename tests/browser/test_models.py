@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.axe import findings
 from tests.browser.running import Running
 from tests.browser.test_desk import at
+from tests.browser.visiting import visit
 from tests.webapp.registered import tiny
 
 STARTED_MS = 240_000
@@ -21,7 +22,7 @@ STARTED_MS = 240_000
 def shown(page: Page, product: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """The page of models with the model `tiny`, which is deleted at the end."""
     path = tiny(tmp_path_factory.mktemp("model"))
-    page.goto(at(product, "/admin/models/"))
+    visit(page, at(product, "/admin/models/"))
     page.get_by_role("button", name="Add a model").click()
     page.get_by_role("radio", name="GGUF file").check()
     page.get_by_label("File", exact=False).last.fill(str(path.with_name("absent.gguf")))
@@ -33,7 +34,7 @@ def shown(page: Page, product: Running, tmp_path_factory: pytest.TempPathFactory
     page.get_by_role("button", name="Add and check").click()
     expect(row(page)).to_have_attribute("data-state", "enabled", timeout=STARTED_MS)
     yield page
-    page.goto(at(product, "/admin/models/"))
+    visit(page, at(product, "/admin/models/"))
     act(page, "Drain", "drained")
     act(page, "Retire", "retired")
     row(page).get_by_role("button", name="Delete").click()
@@ -59,7 +60,7 @@ def test_an_added_model_is_checked_by_an_answer_with_a_trace(shown: Page) -> Non
 
 
 def test_a_conversation_goes_to_the_chosen_model(shown: Page, product: Running) -> None:
-    shown.goto(at(product, "/"))
+    visit(shown, at(product, "/"))
     shown.get_by_role("button", name=re.compile("^Model: ")).click()
     shown.get_by_role("button", name=re.compile("^tiny")).click()
     expect(shown.get_by_role("button", name=re.compile("^Model: tiny"))).to_be_visible()
@@ -72,7 +73,7 @@ def test_a_conversation_goes_to_the_chosen_model(shown: Page, product: Running) 
 
 
 def test_the_default_model_stays_enabled(shown: Page, product: Running) -> None:
-    shown.goto(at(product, "/admin/models/"))
+    visit(shown, at(product, "/admin/models/"))
     default = shown.get_by_test_id("model").filter(has_text="default").first
     expect(default).to_contain_text("so it stays enabled")
     expect(default.get_by_role("button", name="Drain")).to_have_count(0)

@@ -15,6 +15,7 @@ from playwright.sync_api import Page, Route, expect
 from inference.protocol.codec import decode_frame
 from tests.browser.panels import each_tab, look_inside, open_tab
 from tests.browser.running import ROOT, Running
+from tests.browser.visiting import visit
 from webapp.traces.file.jsonfile import encode_json
 
 LOGS = ROOT / "tests" / "golden" / "logs"
@@ -40,7 +41,7 @@ def addresses(page: Page, product: Running) -> dict[str, str]:
 def open_panel(page: Page, address: str, name: str) -> str:
     """Its text, with plain spaces."""
     if page.url != address:
-        page.goto(f"{address}?panel={name}")
+        visit(page, f"{address}?panel={name}")
     panel = page.get_by_role("tabpanel", name=name, exact=True)
     expect(panel).not_to_be_empty()
     return re.sub(r"\s+", " ", panel.inner_text())
@@ -188,7 +189,7 @@ def test_the_tabs_are_walked_by_keys_and_none_is_lost_on_a_phone(page: Page, add
 
 
 def test_a_live_request_shows_its_frames_as_they_came_and_its_bill_in_the_ledger(page: Page, product: Running) -> None:
-    page.goto(product.link.partition("/signin/")[0])
+    visit(page, product.link.partition("/signin/")[0])
     page.get_by_test_id("composer").fill("What is the capital of France? Answer in English.")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
@@ -235,7 +236,7 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
         parent = sent["assistant_message"]["id"]
         requests.append(sent["assistant_message"]["request_id"])
         wait_until_done(requests[-1])
-        page.goto(f"{base}/requests/{requests[-1]}?panel=Context")
+        visit(page, f"{base}/requests/{requests[-1]}?panel=Context")
         expect(page.get_by_role("tabpanel")).to_contain_text(
             "Compared with" if len(requests) > 1 else "First message of this chat", timeout=30_000
         )
@@ -246,7 +247,7 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
     expect(page.get_by_test_id("difference")).to_contain_text("09:14")
     expect(panel).to_contain_text("a number changed, as in a date")
     call("DELETE", f"requests/{requests[0]}", {})
-    page.goto(f"{base}/requests/{requests[1]}?panel=Context")
+    visit(page, f"{base}/requests/{requests[1]}?panel=Context")
     gone = "The turn before was deleted, together with its text."
     expect(page.get_by_test_id("difference")).to_contain_text(gone)
     expect(panel).not_to_contain_text("09:14")

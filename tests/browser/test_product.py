@@ -1,4 +1,4 @@
-"""The whole product as a person meets it: `manage.py up`, a browser, and processes that really die."""
+"""The whole product as a person meets it: `manage.py up`, a browser, and a worker that stops answering."""
 
 from __future__ import annotations
 
@@ -6,32 +6,20 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.panels import look_inside, open_tab
-from tests.browser.running import ROOT, Running
-from tests.ports import free_port
+from tests.browser.running import Running
 
+pytestmark = pytest.mark.usefixtures("chat")
 CLEAR_SEED = 1340
 """Its first draws all fall where the model is sure: between 0.05 and 0.4."""
 PROBE_MS = 240_000
 """A probe has the lowest priority, and the machine may be busy."""
-
-
-@pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running(tmp_path_factory.mktemp("data"), free_port())
-    yield running
-    running.end()
-    running.wait_until_all_gone()
 
 
 def ask(page: Page, text: str) -> None:
@@ -54,6 +42,7 @@ def ask_clearly(page: Page) -> None:
 
 
 def test_from_send_to_the_replayed_answer(page: Page) -> None:
+    page.emulate_media(reduced_motion="no-preference")
     ask_clearly(page)
     answer = page.get_by_test_id("assistant-message").last
     expect(answer).to_contain_text("Paris", timeout=30_000)
@@ -91,6 +80,7 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     page.get_by_test_id("replay-play").click()
     expect(page.get_by_test_id("replay-position")).to_have_text(re.compile(rf"^{total} / {total} "), timeout=30_000)
     expect(page.get_by_test_id("replay-text")).to_contain_text("Paris")
+    page.emulate_media(reduced_motion="reduce")
 
 
 def test_layers_are_looked_into_from_a_selected_token(page: Page) -> None:
@@ -287,7 +277,7 @@ _NO_WEBSOCKET = """window.WebSocket = class {
 
 def test_where_no_websocket_can_be_had_the_answer_still_streams(page: Page, product: Running) -> None:
     assert page.context.browser is not None
-    other = page.context.browser.new_page(storage_state=page.context.storage_state())
+    other = page.context.browser.new_page(storage_state=page.context.storage_state(), reduced_motion="reduce")
     other.add_init_script(_NO_WEBSOCKET)
     other.goto(product.link.split("/signin/")[0])
     ask_clearly(other)
@@ -313,6 +303,7 @@ def test_an_open_page_tells_that_the_worker_does_not_answer(page: Page, product:
     """Its heart no longer beats while an answer waits, and then it does again."""
     page.get_by_role("link", name="New chat").click()
     banner = page.locator(".banner")
+    product.look()
     worker = product.children()["inference"]
     os.kill(worker, signal.SIGSTOP)
     try:
@@ -322,26 +313,3 @@ def test_an_open_page_tells_that_the_worker_does_not_answer(page: Page, product:
         os.kill(worker, signal.SIGCONT)
     expect(banner).to_be_hidden(timeout=20_000)
     expect(page.get_by_test_id("assistant-message").last).to_contain_text("Paris", timeout=30_000)
-
-
-def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
-    port = free_port()
-    running = Running(tmp_path, port)
-    assert set(running.children()) == {"redis", "inference", "lifecycle", "web"}
-
-    taken = subprocess.run(
-        [sys.executable, "manage.py", "up"],
-        cwd=ROOT,
-        env=os.environ | {"PORT": str(port), "SIGHTGLASS_DATA": str(tmp_path / "other")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert taken.returncode == 1
-    assert taken.stderr.strip().count("\n") == 0
-    assert f"PORT={port + 1}" in taken.stderr
-
-    running.process.kill()
-    running.process.wait()
-    running.wait_until_all_gone()
-    running.end()

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Download, Page, expect
 
 from tests.browser.running import Running, post
+from tests.browser.visiting import visit
 from tests.browser.waiting import wait_until
 
 QUESTION = "Name a few things that one finds at the sea."
@@ -27,7 +28,7 @@ def ask(page: Page, base: str, **params: float) -> str:
     body = {"text": QUESTION, "params": {"max_tokens": 24, **params}}
     sent = post(page, base, f"/api/conversations/{conversation}/messages", body)
     found = str(sent["assistant_message"]["request_id"])
-    page.goto(f"{base}/requests/{found}")
+    visit(page, f"{base}/requests/{found}")
     expect(page.get_by_role("button", name="Run again")).to_be_visible(timeout=60_000)
     return found
 
@@ -44,7 +45,7 @@ def saved(download: Download, to: Path) -> bytes:
 
 
 def test_eight_more_answers_are_drawn_as_roads_that_part(page: Page, base: str, request_id: str) -> None:
-    page.goto(f"{base}/requests/{request_id}")
+    visit(page, f"{base}/requests/{request_id}")
     page.get_by_test_id("roads").click()
     expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended", timeout=90_000)
     roads = page.get_by_test_id("road-map")
@@ -60,7 +61,7 @@ def test_eight_more_answers_are_drawn_as_roads_that_part(page: Page, base: str, 
 
 
 def test_the_same_roads_are_found_again_and_not_computed_anew(page: Page, base: str, request_id: str) -> None:
-    page.goto(f"{base}/requests/{request_id}")
+    visit(page, f"{base}/requests/{request_id}")
     page.get_by_test_id("roads").click()
     expect(page.get_by_test_id("road-map")).to_be_visible()
     reruns = page.request.get(f"{base}/api/requests/{request_id}/reruns").json()["reruns"]
@@ -75,7 +76,7 @@ def test_an_answer_without_dice_is_offered_roads_at_another_temperature(page: Pa
 
 
 def open_share(page: Page, base: str, request_id: str, name: str) -> None:
-    page.goto(f"{base}/requests/{request_id}")
+    visit(page, f"{base}/requests/{request_id}")
     page.get_by_role("button", name="Share").click()
     page.get_by_role("list", name="Share as").get_by_role("button", name=name).click()
 
@@ -118,7 +119,7 @@ def test_a_clip_is_cancelled_while_it_is_made(page: Page, base: str, request_id:
 
 
 def test_two_settings_race_side_by_side(page: Page, base: str, request_id: str) -> None:
-    page.goto(f"{base}/race?from={request_id}")
+    visit(page, f"{base}/race?from={request_id}")
     expect(page.get_by_label("Message")).to_have_value(QUESTION)
     page.get_by_label("Preset of A").select_option("Precise")
     page.get_by_label("Preset of B").select_option("Wild")
@@ -135,7 +136,7 @@ def test_two_settings_race_side_by_side(page: Page, base: str, request_id: str) 
 
 
 def test_each_word_is_guessed_before_it_is_shown(page: Page, base: str) -> None:
-    page.goto(base)
+    visit(page, base)
     page.get_by_role("button", name="Step", exact=True).click()
     page.get_by_test_id("composer").fill("What is the capital of France?")
     page.get_by_test_id("composer").press("Enter")

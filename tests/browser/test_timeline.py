@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from benchmarks.synthetic_trace import trace_file
 from tests.browser.panels import open_tab
 from tests.browser.running import Running
+from tests.browser.visiting import visit
 from tests.browser.waiting import wait_until
 
 NUM_TOKENS = 120
@@ -30,13 +31,14 @@ def address(page: Page, product: Running) -> str:
     headers = {"X-CSRFToken": token, "Referer": base}
     answer = page.request.post(f"{base}/api/requests/import", headers=headers, multipart={"file": file})
     assert answer.status == 201, answer.text()
+    visit(page, f"{base}/library")
     return f"{base}/requests/{answer.json()['requests'][0]['id']}"
 
 
 @pytest.fixture
 def plot(page: Page, address: str) -> Iterator[Locator]:
     page.evaluate(OPEN_LANES)
-    page.goto(address)
+    visit(page, address)
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"/ {NUM_TOKENS}")
     expect(page.get_by_role("button", name="Export")).to_be_visible()
     yield page.get_by_test_id("timeline-plot")
@@ -212,7 +214,7 @@ def test_the_parts_of_the_first_text_add_up(page: Page, plot: Locator) -> None:
     expect(first).to_contain_text("Between stages")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def phone(page: Page) -> Iterator[Page]:
     """A page that is touched."""
     browser = page.context.browser
@@ -226,8 +228,9 @@ def phone(page: Page) -> Iterator[Page]:
 
 
 def test_two_fingers_zoom_one_pans_and_one_tap_tells(phone: Page, address: str) -> None:
-    phone.add_init_script(OPEN_LANES)
-    phone.goto(address)
+    visit(phone, address)
+    phone.evaluate(OPEN_LANES)
+    visit(phone, address)
     plot = phone.get_by_test_id("timeline-plot")
     expect(phone.get_by_role("button", name="Export")).to_be_visible()
     assert phone.evaluate("document.documentElement.scrollWidth") == 360
@@ -262,10 +265,11 @@ def test_two_fingers_zoom_one_pans_and_one_tap_tells(phone: Page, address: str) 
     phone.touchscreen.tap(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
     expect(fit).to_have_attribute("aria-disabled", "true")
     assert shown(phone) == whole
+    phone.evaluate("() => localStorage.clear()")
 
 
 def test_a_tap_looks_at_a_token_and_explains_a_label(phone: Page, address: str) -> None:
-    phone.goto(f"{address}?panel=Tokens")
+    visit(phone, f"{address}?panel=Tokens")
     phone.get_by_test_id("token").nth(3).tap()
     panel = phone.get_by_test_id("sampling-panel")
     expect(panel).to_contain_text(f"token 4 of {NUM_TOKENS}")
@@ -282,7 +286,7 @@ _SMALL = """(least) => [...document.querySelectorAll("button:not(.term), select,
 
 @pytest.mark.parametrize("panel", ["Journey", "Timing", "Network"])
 def test_a_finger_hits_what_can_be_pressed(phone: Page, address: str, panel: str) -> None:
-    phone.goto(f"{address}?panel={panel}")
+    visit(phone, f"{address}?panel={panel}")
     expect(phone.get_by_role("tab", name=panel)).to_have_attribute("aria-selected", "true")
     for name in ("Play", "One event back", "One event forward"):
         box = phone.get_by_role("button", name=name, exact=True).bounding_box()
@@ -293,7 +297,7 @@ def test_a_finger_hits_what_can_be_pressed(phone: Page, address: str, panel: str
 
 
 def test_an_address_leads_to_a_token_or_a_moment_and_follows_what_is_shown(page: Page, address: str) -> None:
-    page.goto(f"{address}?token=12&panel=Sampling")
+    visit(page, f"{address}?token=12&panel=Sampling")
     expect(page.get_by_role("tab", name="Sampling")).to_have_attribute("aria-selected", "true")
     expect(page.get_by_test_id("sampling-panel")).to_contain_text(f"token 12 of {NUM_TOKENS}")
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"12 / {NUM_TOKENS}")
@@ -304,5 +308,5 @@ def test_an_address_leads_to_a_token_or_a_moment_and_follows_what_is_shown(page:
     page.get_by_role("button", name="Skip to the end").click()
     page.wait_for_url("**?panel=Timing")
     assert page.evaluate("() => history.length") == num_pages
-    page.goto(f"{address}?t=9000000")
+    visit(page, f"{address}?t=9000000")
     expect(page.get_by_test_id("replay-position")).to_contain_text(re.compile(rf"\b0 / {NUM_TOKENS} · 9"))
