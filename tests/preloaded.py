@@ -71,9 +71,9 @@ class Fork:
 class PreloadedChild(Child):
     """A child whose program is Python's."""
 
-    def _run(self, command: Sequence[str], log: IO[bytes], env: dict[str, str], process_group: int) -> Any:
+    def run(self, command: Sequence[str], log: IO[bytes], env: dict[str, str], process_group: int) -> Any:
         if command[0] != sys.executable:
-            return super()._run(command, log, env, process_group)
+            return super().run(command, log, env, process_group)
         with Path(os.devnull).open("rb") as nothing:
             return _started(command[1:], env, [nothing, log, log], process_group)
 

@@ -58,7 +58,7 @@ class Processes:
                 patch.setenv(name, value)
             self._product = Product(self._environment, kind)
         self.redis_url = self._product.redis_url
-        self._env = environment_of("web", self._product._env)
+        self._env = environment_of("web", self._product.env)
         url = environment.get("SIGHTGLASS_DATABASE_URL")
         self.connect: Callable[[], Any] = lambda: (
             psycopg.connect(url) if url else sqlite3.connect(data / "sightglass.sqlite3", timeout=30)

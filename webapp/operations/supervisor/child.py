@@ -37,7 +37,7 @@ class Child:
         self._guard = _start_guard()
         try:
             with log_path.open("wb") as log:
-                self._process = self._run(list(map(str, command)), log, env, self._guard.pid)
+                self._process = self.run(list(map(str, command)), log, env, self._guard.pid)
         except BaseException:
             self._end_group()
             raise
@@ -93,9 +93,10 @@ class Child:
         lines = self.log().strip().splitlines()
         return lines[-1] if lines else "(its log is empty)"
 
-    def _run(
+    def run(
         self, command: Sequence[str], log: IO[bytes], env: dict[str, str], process_group: int
     ) -> subprocess.Popen[bytes]:
+        """Start the program in the guard's group. A subclass may start it in another way."""
         return subprocess.Popen(
             command,
             stdout=log,

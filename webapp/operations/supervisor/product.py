@@ -46,7 +46,7 @@ class Product:
         self.runtime = self._folder.path
         self._redis_data = environment.data / "redis"
         self.redis_url = f"unix://{self.runtime / _SOCKET}?db=0"
-        self._env = os.environ | {
+        self.env = os.environ | {
             "SIGHTGLASS_REDIS_URL": self.redis_url,
             "SIGHTGLASS_DATA": str(environment.data),
             "DJANGO_SETTINGS_MODULE": "webapp.settings",
@@ -94,7 +94,7 @@ class Product:
     def start_model_worker(self, worker: ModelWorker) -> Child:
         """Start an inference worker of an added model. It alone gets the key of the model's server."""
         command = _celery(worker.name, "inference.worker.app", None, PLACES_OF_ONE)
-        environment = worker.environment(environment_of("inference", self._env))
+        environment = worker.environment(environment_of("inference", self.env))
         return self._start(worker.name, command, self.logs / f"{worker.name}.log", environment)
 
     def start_probes(self) -> Child:
@@ -131,7 +131,7 @@ class Product:
         return self._child(name, _celery(name, app, queues, num_threads))
 
     def _child(self, name: str, command: Sequence[str | Path]) -> Child:
-        environment = environment_of(name.partition("-")[0], self._env)
+        environment = environment_of(name.partition("-")[0], self.env)
         return self._start(name, command, self.logs / f"{name}.log", environment)
 
 
