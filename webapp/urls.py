@@ -70,6 +70,7 @@ urlpatterns = [
     path("metrics", metrics.metrics),
     path("api/docs", docs.viewer),
     path("api/openapi.json", docs.document),
+    path("api/protocol.schema.json", docs.protocol_schema),
     path("api/mcp", api(POST=serve_agent)),
     path("api/session", api(GET=site.show_session)),
     path("api/models/<str:model>/tokenizer.json", api(GET=site.show_tokenizer)),

@@ -1,26 +1,22 @@
-"""Writes JSON Schema and TypeScript of the protocol: `python -m inference.protocol.generate [--check]`.
+"""Writes the TypeScript of the protocol: `python -m inference.protocol.generate [--check]`.
 
 With --check nothing is written and the exit status is 1 when a committed file is stale.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
-from inference.protocol.json_schema import build_schema
 from inference.protocol.typescript import build_typescript
 
 _ROOT = Path(__file__).resolve().parents[2]
-SCHEMA_PATH = _ROOT / "docs" / "protocol.schema.json"
 TYPESCRIPT_PATH = _ROOT / "frontend" / "src" / "protocol" / "events.ts"
 
 
 def build_files() -> dict[Path, str]:
     """Return the text that each generated file should hold."""
-    schema = json.dumps(build_schema(), indent=2, ensure_ascii=False) + "\n"
-    return {SCHEMA_PATH: schema, TYPESCRIPT_PATH: build_typescript()}
+    return {TYPESCRIPT_PATH: build_typescript()}
 
 
 def stale_files() -> list[Path]:

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from scripts.bootstrap import client_python
 from tests.conformance.conftest import EMBEDDING_MODEL, SMALL_MODEL
 from tests.environment import IS_WHOLE
-from tests.faults.conftest import ROOT, Processes
+from tests.faults.conftest import Processes
+from webapp.api.docs.openapi import build_openapi
 
-DOCUMENT = ROOT / "docs" / "openapi.json"
 SAID = [{"role": "user", "content": "Hi"}]
 WORKING: dict[str, dict[str, Any]] = {
     "openai.ChatBody": {"model": SMALL_MODEL, "messages": SAID},
@@ -55,7 +57,7 @@ def answers_of(
 
 def working(folder: Path) -> Path:
     """The document with calls that work, but for the fields that are made up."""
-    document = json.loads(DOCUMENT.read_text("utf-8"))
+    document = build_openapi()
     for name, fields in WORKING.items():
         schema = document["components"]["schemas"][name]
         schema["properties"] |= {field: {"enum": [value]} for field, value in fields.items()}
@@ -63,6 +65,15 @@ def working(folder: Path) -> Path:
     for operation in (each for path in document["paths"].values() for each in path.values()):
         # A key of an earlier call would be refused.
         operation["parameters"] = [each for each in operation["parameters"] if each["name"] != "Idempotency-Key"]
+    return written(document, folder)
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    return written(build_openapi(), tmp_path)
+
+
+def written(document: dict[str, Any], folder: Path) -> Path:
     path = folder / "openapi.json"
     path.write_text(json.dumps(document), "utf-8")
     return path
@@ -74,20 +85,20 @@ def test_calls_of_both_families_that_nearly_work(small: Processes, small_key: st
     assert {path for path, status in found if status == 200} >= ANSWERED
 
 
-def test_calls_of_both_families_of_any_form(small: Processes, small_key: str, tmp_path: Path) -> None:
+def test_calls_of_both_families_of_any_form(small: Processes, small_key: str, tmp_path: Path, document: Path) -> None:
     header = f"Authorization: Bearer {small_key}"
-    assert answers_of(small, tmp_path, DOCUMENT, header, 4, "--include-path-regex", "^/v1/")
+    assert answers_of(small, tmp_path, document, header, 4, "--include-path-regex", "^/v1/")
 
 
-def test_calls_of_the_sites_own_api_by_key(small: Processes, small_key: str, tmp_path: Path) -> None:
+def test_calls_of_the_sites_own_api_by_key(small: Processes, small_key: str, tmp_path: Path, document: Path) -> None:
     header = f"Authorization: Bearer {small_key}"
-    found = answers_of(small, tmp_path, DOCUMENT, header, 1, "--include-path-regex", "^/api/")
+    found = answers_of(small, tmp_path, document, header, 1, "--include-path-regex", "^/api/")
     assert {status for _, status in found} >= {200, 400, 404}
 
 
-def test_readings_of_the_sites_own_api_by_an_operator(small: Processes, tmp_path: Path) -> None:
+def test_readings_of_the_sites_own_api_by_an_operator(small: Processes, tmp_path: Path, document: Path) -> None:
     """By a session, which reaches operators' operations too. It writes nothing: a call could end the session."""
     header = f"Cookie: sessionid={small.client.cookies['sessionid']}"
     only = ("--include-method", "GET", "--exclude-path-regex", "^/v1/")
-    found = answers_of(small, tmp_path, DOCUMENT, header, 2, *only)
+    found = answers_of(small, tmp_path, document, header, 2, *only)
     assert {status for _, status in found} >= {200, 404}

@@ -9,12 +9,15 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, get_resolver
 
+from inference.protocol.json_schema import build_schema
 from webapp.api.docs import openapi
 from webapp.api.docs.families import family_routes
 from webapp.api.docs.generate import stale_files
 
-STREAMS = {"api/docs", "api/openapi.json", "api/requests/<str:request_id>/events"}
-"""Addresses below /api/ that are no operations: two pages, and the stream that docs/wire.md describes."""
+STREAMS = {
+    "api/docs", "api/openapi.json", "api/protocol.schema.json", "api/requests/<str:request_id>/events",
+}  # fmt: skip
+"""Addresses below /api/ that are no operations: three descriptions, and the stream that docs/wire.md describes."""
 
 
 @pytest.mark.slow
@@ -62,10 +65,17 @@ def test_no_line_of_a_description_is_indented() -> None:
 
 
 @pytest.mark.django_db
-def test_the_document_is_served_as_it_stands_in_the_docs() -> None:
+def test_the_document_is_served() -> None:
     served = Client().get("/api/openapi.json")
     assert served.status_code == 200
     assert served.json() == json.loads(json.dumps(openapi.build_openapi()))
+
+
+@pytest.mark.django_db
+def test_the_schema_of_the_events_is_served() -> None:
+    served = Client().get("/api/protocol.schema.json")
+    assert served.status_code == 200
+    assert served.json() == json.loads(json.dumps(build_schema()))
 
 
 @pytest.mark.django_db

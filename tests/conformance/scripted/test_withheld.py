@@ -25,7 +25,7 @@ from tests.conformance.conftest import Access
 from tests.conformance.scripted.decoder import BACKWARDS, WRITE
 from tests.conformance.scripted.leaks import Wanted, found_in
 from tests.conformance.test_mcp_python import call
-from tests.faults.conftest import ROOT, Processes, until
+from tests.faults.conftest import Processes, until
 
 SECRET = "sk-proj-Kz7Qw2Xv9Jb4Ym8Tn3Rf"
 ADDRESS = "waldemar.quistorp@zwielicht-praxis.example"
@@ -186,7 +186,7 @@ def explained(access: Access, request_id: str) -> Bytes:
 
 def swept(site: Processes, ids: Collection[str]) -> Bytes:
     """All that the documented addresses show to an operator, whose requests these are too."""
-    paths = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"]
+    paths = build_openapi()["paths"]
     shown = [path for path, operations in paths.items() if "get" in operations and "tokenizer" not in path]
     user = site.client.get("/api/session").raise_for_status().json()["user"]["id"]
     of_user = [path for path in shown if not names_in(path) - {"target_id", "user_id"}]

@@ -1,7 +1,7 @@
 """A new event is cheap: what stands beside its struct is all that timeline, journey, exports and redaction need.
 
 Its author writes the struct in events/<prefix>.py, lists it in events/__init__.py, and emits it where it happens; the
-generator writes docs/protocol.schema.json and frontend/src/protocol/events.ts. The page's side of the same event stands
+generator writes frontend/src/protocol/events.ts. The page's side of the same event stands
 in frontend/src/trace/new-event.test.ts.
 """
 

@@ -1,11 +1,10 @@
-"""Writes the API's OpenAPI document, TypeScript and tables: `python -m webapp.api.docs.generate [--check]`.
+"""Writes the API's TypeScript and tables: `python -m webapp.api.docs.generate [--check]`.
 
 With --check nothing is written and the exit status is 1 when a committed file is stale.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -17,12 +16,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def build_files() -> dict[Path, str]:
     """Return the text that each generated file should hold. Django must be set up."""
-    from webapp.api.docs.openapi import build_openapi  # needs Django
-    from webapp.api.docs.table import PAGE, build_page
+    from webapp.api.docs.table import PAGE, build_page  # needs Django
     from webapp.api.docs.typescript import build_typescript
 
     return {
-        ROOT / "docs" / "openapi.json": json.dumps(build_openapi(), indent=2, ensure_ascii=False) + "\n",
         ROOT / "frontend" / "src" / "protocol" / "api.ts": build_typescript(),
         PAGE: build_page(),
     }

@@ -1,4 +1,4 @@
-"""The page that describes the API and tries it, and the document that it reads."""
+"""The page that describes the API and tries it, the document that it reads, and the schema of the events."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from inference.protocol.json_schema import build_schema
 from webapp.api.docs.openapi import build_openapi
 from webapp.ground.gateway.page import built
 
@@ -24,6 +25,17 @@ def document(_request: HttpRequest) -> HttpResponse:
 @cache
 def _document() -> bytes:
     return msgspec.json.encode(build_openapi())
+
+
+@require_safe
+def protocol_schema(_request: HttpRequest) -> HttpResponse:
+    """GET /api/protocol.schema.json: JSON Schema of all events and requests, the same for every user."""
+    return HttpResponse(_protocol_schema(), content_type="application/schema+json")
+
+
+@cache
+def _protocol_schema() -> bytes:
+    return msgspec.json.encode(build_schema())
 
 
 @require_safe

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from webapp.identity.keys.models import FEATURES, Feature
 
-_PUBLIC = "api/openapi.json"
+_PUBLIC = ("api/openapi.json", "api/protocol.schema.json")
+"""Descriptions that are for all."""
 
 _CHAT = (
     "api/session",
@@ -54,7 +55,7 @@ def features_for(route: str, method: str) -> Sequence[Feature]:
 
     route: as in webapp/urls.py.
     """
-    if route == _PUBLIC:
+    if route in _PUBLIC:
         return FEATURES
     if f"{route}/".startswith(f"{_BATCHES}/"):
         return ("batches", "read") if method in _READING else ("batches",)

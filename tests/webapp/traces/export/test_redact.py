@@ -24,6 +24,7 @@ from inference.protocol.events import (
     TextReleased,
     TokenSampled,
 )
+from inference.protocol.json_schema import build_schema
 from tests.webapp.traces.file.test_archive import token
 from webapp.requests.models import Request
 from webapp.requests.summary import about
@@ -35,8 +36,7 @@ from webapp.traces.file.jsonfile import decode_json, encode_json
 SECRET = "xyzzy-plugh"
 SECRET_ID = 31_337
 LOGS = Path(__file__).parents[3] / "golden" / "logs"
-SCHEMA = Path(__file__).parents[4] / "docs" / "protocol.schema.json"
-WORDS_OF_THE_FORMAT = set(re.findall(r"[A-Za-z]{5,}", SCHEMA.read_text("utf-8")))
+WORDS_OF_THE_FORMAT = set(re.findall(r"[A-Za-z]{5,}", json.dumps(build_schema())))
 """Names of fields and processors, which people say too."""
 
 
