@@ -26,6 +26,7 @@ from tests.conformance.scripted.decoder import BACKWARDS, WRITE
 from tests.conformance.scripted.leaks import Wanted, found_in
 from tests.conformance.test_mcp_python import call
 from tests.faults.conftest import Processes, until
+from webapp.api.docs.openapi import build_openapi
 
 SECRET = "sk-proj-Kz7Qw2Xv9Jb4Ym8Tn3Rf"
 ADDRESS = "waldemar.quistorp@zwielicht-praxis.example"
