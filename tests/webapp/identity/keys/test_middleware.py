@@ -130,7 +130,7 @@ def test_only_these_addresses_are_reached_and_none_of_an_operator() -> None:
     routes = {str(each.pattern) for each in urlpatterns if isinstance(each, URLPattern)}
     reached = {each for each in routes if features_for(each, "GET") or features_for(each, "POST")}
     assert {each.split("/")[1] for each in reached} == {
-        "openapi.json",
+        "openapi.json", "protocol.schema.json",
         "session", "models", "conversations", "messages", "requests", "reruns", "presets", "memory", "attachments",
         "pictures", "new-chats",
         "views", "shares", "storage", "retention", "notices", "usage", "mcp", "batches",
