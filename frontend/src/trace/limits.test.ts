@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Refusal } from "../protocol/api";
+import type { PastRefusal } from "../protocol/api";
 import type { Limit } from "../protocol/events";
 import { againText, bindingFirst, byShareLeft, fullAfter, levelAt, refusalText } from "./limits";
 
@@ -87,7 +87,7 @@ it("never falls after the gateway, stays within its bounds, and is full when it 
 });
 
 describe("refusals", () => {
-  const refusal: Refusal = {
+  const refusal: PastRefusal = {
     at_unix_us: 1,
     code: "rate_limited",
     limit: limit({ name: "requests", subject: "key", limit: 5, remaining: 0 }),

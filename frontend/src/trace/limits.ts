@@ -1,6 +1,6 @@
 /** The level of a limit's bucket at any moment after the gateway's check. Knows this request alone: its log does not hold
  * what other requests take or give back meanwhile. */
-import type { Refusal } from "../protocol/api";
+import type { PastRefusal } from "../protocol/api";
 import type { Limit } from "../protocol/events";
 import { count, counted, money } from "./format";
 import { usageOf, type TraceView } from "./view";
@@ -105,7 +105,7 @@ const OTHER_CAUSES: Record<string, string> = {
 };
 
 /** Which limit refused, and how it stood: "requests in a minute, of the key: 0 of 5 left, 1 asked for". */
-export function refusalText({ limit, num_asked: asked, code }: Refusal): string {
+export function refusalText({ limit, num_asked: asked, code }: PastRefusal): string {
   if (!limit) return OTHER_CAUSES[code] ?? code.replaceAll("_", " ");
   const owner = sharedText(limit);
   const left = `${amountText(limit, limit.remaining)} of ${amountText(limit, limit.limit)} left`;
@@ -116,12 +116,12 @@ export function refusalText({ limit, num_asked: asked, code }: Refusal): string 
 
 export interface Refusals {
   /** The newest of them. */
-  last: Refusal;
+  last: PastRefusal;
   num: number;
 }
 
 /** Refusals of one call by one limit that follow each other are one entry. refusals: the newest first. */
-export function inRows(refusals: readonly Refusal[]): Refusals[] {
+export function inRows(refusals: readonly PastRefusal[]): Refusals[] {
   const rows: Refusals[] = [];
   for (const refusal of refusals) {
     const row = rows.at(-1);
@@ -132,7 +132,7 @@ export function inRows(refusals: readonly Refusal[]): Refusals[] {
 }
 
 /** The same call was refused by the same limit, however this stood. */
-function isAlike(a: Refusal, b: Refusal): boolean {
+function isAlike(a: PastRefusal, b: PastRefusal): boolean {
   const causes = [a, b].map(({ code, limit, surface, model, key, num_requests }) =>
     JSON.stringify([code, limit?.name, limit?.subject, surface, model, key, num_requests]),
   );
@@ -140,7 +140,7 @@ function isAlike(a: Refusal, b: Refusal): boolean {
 }
 
 /** When a refused call may be sent again. */
-export function againText({ retry_after_s: wait }: Refusal): string {
+export function againText({ retry_after_s: wait }: PastRefusal): string {
   if (!wait) return "Waiting does not help.";
   if (wait < 120) return `It may be sent again after ${counted(wait, "second")}.`;
   if (wait < 7200) return `It may be sent again after ${counted(Math.ceil(wait / 60), "minute")}.`;
