@@ -69,8 +69,8 @@ def book() -> bytes:
 
 def measured(data: bytes) -> Run:
     from webapp.content.attachments.bounded_extraction import bounded_extraction
-    from webapp.content.attachments.cutting import cut
     from webapp.content.attachments.embedding import counts, embedded
+    from webapp.content.attachments.passages import cut
 
     counts(["The encoder is loaded before the clock starts, as in a worker."])
     told: list[float] = []

@@ -20,9 +20,9 @@ from django.urls import path, re_path  # noqa: E402
 
 from inference.protocol.preparing import prepare_structs  # noqa: E402
 from webapp.ground.gateway.handler import OneHopHandler  # noqa: E402
-from webapp.lifecycle.live.consumer import LiveConsumer  # noqa: E402
-from webapp.lifecycle.stream.consumer import EventsConsumer  # noqa: E402
+from webapp.lifecycle.live.websocket import LiveConsumer  # noqa: E402
 from webapp.lifecycle.stream.origin import OwnOrigin  # noqa: E402
+from webapp.lifecycle.stream.websocket import EventsConsumer  # noqa: E402
 
 import_module(settings.ROOT_URLCONF)  # else the first request does it, in a thread
 prepare_structs()

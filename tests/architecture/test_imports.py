@@ -253,7 +253,7 @@ sys.meta_path.insert(0, Block())
 """
 _WORKER = "import inference.worker, inference.worker.host"
 """Without torch: neither a worker with a server elsewhere nor one that computes on the kernels needs it."""
-_SITE = "import webapp.asgi, webapp.urls, webapp.lifecycle.tasks, webapp.lifecycle.stream.consumer"
+_SITE = "import webapp.asgi, webapp.urls, webapp.lifecycle.tasks, webapp.lifecycle.stream.websocket"
 
 
 _PROBES = "import inference.worker.probe_app"

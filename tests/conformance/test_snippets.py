@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.conformance.conftest import MODEL, Access
 
-SNIPPETS = Path(__file__).parents[2] / "frontend" / "src" / "desk" / "connect" / "snippets"
+SNIPPETS = Path(__file__).parents[2] / "frontend" / "src" / "programs" / "connect" / "snippets"
 
 
 def text_of(name: str, access: Access) -> str:

@@ -8,8 +8,8 @@ import msgspec
 
 from inference.protocol.events import BillPosted, GenerationFinished, GenerationResumed, TokenSampled
 from tests.simulation.checks import Checks, Reader, Story
-from webapp.models.billing.book import KINDS
 from webapp.models.billing.models import LedgerEntry
+from webapp.models.billing.price_book import KINDS
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
 from webapp.traces import store

@@ -24,7 +24,7 @@ from inference.worker.lease_keeper import LeaseKeeper
 from inference.worker.resumption import Resumption, resumption_of
 from webapp.lifecycle import advance, asking, attempts, dispatch, settle
 from webapp.lifecycle.stream.hub import Hub
-from webapp.lifecycle.watch import Watch
+from webapp.lifecycle.watchdog import Watch
 from webapp.requests import rounds
 from webapp.requests.models import Request
 from webapp.tools import catalog

@@ -23,7 +23,7 @@ from tests.simulation.questions import EOS, Question, piece
 from tests.simulation.server import Message, Server
 from tests.simulation.waiting import WorldLock
 from tests.simulation.world import Process, World
-from webapp.lifecycle import tasks, watch
+from webapp.lifecycle import tasks, watchdog
 from webapp.lifecycle.prepare import Prepared
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
@@ -62,7 +62,7 @@ class Plant:
         for number in (1, 2):
             self._world.start(process, f"task {number}", lambda: self._serve("prepare", "tools", "settle"))
         self._world.start(process, "task 3", lambda: self._serve("tools"))
-        self._world.start(process, "watch", watch.keep_watch)
+        self._world.start(process, "watch", watchdog.keep_watch)
         return process
 
     def worker(self, name: str) -> Process:

@@ -36,9 +36,9 @@ from tests.simulation.waiting import WorldQueue
 from tests.simulation.world import Process, Thread, World
 from webapp.celery import app as site_app
 from webapp.ground.context.assemble import SourceMessage
-from webapp.lifecycle import advance, dispatch, placement, tasks, watch
+from webapp.lifecycle import advance, dispatch, placement, tasks, watchdog
 from webapp.lifecycle import stop as stopping
-from webapp.lifecycle.approving import decide
+from webapp.lifecycle.approvals import decide
 from webapp.lifecycle.start import Arrival, start
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.stream import frames as stream
@@ -141,7 +141,7 @@ class Simulation:
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Put the world in the place of clock, queue, Redis and threads."""
         world = self.world
-        for module in (event_clock, watch, stopping, generation, lease_keeper, inference_app):
+        for module in (event_clock, watchdog, stopping, generation, lease_keeper, inference_app):
             patch.setattr(module, "time", world)
         patch.setattr(inference_app, "secrets", self.world)
         patch.setattr(services, "event_log", lambda: self._site_log)
@@ -149,10 +149,10 @@ class Simulation:
         patch.setattr(services, "pictures", MemoryPictures)
         patch.setattr(taking, "rates", lambda: self._site_rates)
         patch.setattr(tasks, "Preparation", preparation(world.pause))
-        patch.setattr(watch, "Watch", partial(watch.Watch, world.monotonic))
+        patch.setattr(watchdog, "Watch", partial(watchdog.Watch, world.monotonic))
         self._install_fleet(patch)
         self._tools.install(patch)
-        patch.setattr(watch, "keep_up", lambda: 0)
+        patch.setattr(watchdog, "keep_up", lambda: 0)
         patch.setattr(generation, "Job", self._job)
         patch.setattr(stream_hub, "connect_async", lambda streams, **_: streams)
         for name, value in self._web.patched().items():
@@ -163,8 +163,8 @@ class Simulation:
     def _install_fleet(self, patch: pytest.MonkeyPatch) -> None:
         fleet = self._fleet
         for module, name in (
-            (watch, "is_alive"),
-            (watch, "drop_lost_queues"),
+            (watchdog, "is_alive"),
+            (watchdog, "drop_lost_queues"),
             (dispatch, "num_generations"),
             (dispatch, "queue_lengths"),
             (dispatch, "add_generate_queue"),

@@ -16,7 +16,7 @@ from tests.simulation.checks import Checks, Story
 from tests.simulation.processes import Guard, prompt_events
 from tests.simulation.questions import NOTE, READ, WRITE, next_prompt
 from tests.simulation.world import World
-from webapp.lifecycle import asking, calling
+from webapp.lifecycle import asking, tool_calls
 from webapp.requests import services
 from webapp.requests.rounds import flags_of
 from webapp.tools import catalog
@@ -40,17 +40,17 @@ class Tools:
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Put them in the place of the catalog's, and the world in the place of threads and tokenizer."""
-        for module in (calling, catalog):
+        for module in (tool_calls, catalog):
             patch.setattr(module, "time", self._world)
         tools = {name: self._tool(name) for name in (READ, NOTE, WRITE)}
         patch.setattr(catalog, "TOOLS", tools)
         patch.setattr(asking, "APPROVAL_S", _DECISION_S)
-        patch.setattr(calling, "connections", SimpleNamespace(close_all=lambda: None))
+        patch.setattr(tool_calls, "connections", SimpleNamespace(close_all=lambda: None))
         patch.setattr(services, "background_pool", _Pool)
         patch.setattr(services, "guard", lambda _user=None: Guard())
         assembler = SimpleNamespace(go_on=lambda round_, *_: next_prompt(round_.prompt.ids))
-        patch.setattr(calling, "served", lambda _: SimpleNamespace(assembler=assembler, tokenizer=_TOKENIZER))
-        patch.setattr(calling, "packing_events", lambda _, prompt, at, __: prompt_events(prompt, at))
+        patch.setattr(tool_calls, "served", lambda _: SimpleNamespace(assembler=assembler, tokenizer=_TOKENIZER))
+        patch.setattr(tool_calls, "packing_events", lambda _, prompt, at, __: prompt_events(prompt, at))
 
     def _tool(self, name: str) -> BuiltIn:
         run = self._runner(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from webapp.lifecycle.watch import Watch
+from webapp.lifecycle.watchdog import Watch
 from webapp.requests.models import Request
 
 STALL_S = settings.ENVIRONMENT.stall_timeout_s

@@ -43,11 +43,11 @@ from inference.protocol.generations import last_number, latest
 from webapp.lifecycle import dispatch
 from webapp.lifecycle.asking import decline_late
 from webapp.lifecycle.attempts import take_attempt
-from webapp.lifecycle.calling import carry_on
 from webapp.lifecycle.generation_request import tokenizer_version
 from webapp.lifecycle.placement import unavailable
 from webapp.lifecycle.settle import STOPPED_MEANWHILE, beginning, end, leave, settle
 from webapp.lifecycle.stop import stop_agents
+from webapp.lifecycle.tool_calls import carry_on
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.models import Request

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle.admission import Limits, admit, check_places
-from webapp.lifecycle.refusing import note_refused, record_refusals
+from webapp.lifecycle.refusals import note_refused, record_refusals
 from webapp.lifecycle.start import Arrival, start, take_back
 from webapp.models.registry.offered import check_offered
 from webapp.requests.delivery import Key, claim, forget

@@ -16,7 +16,7 @@ from inference.protocol.events import AnyEvent, Frame, RequestFailed, RequestFin
 from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle.admission import Limits, admit_at_once, hold_at_once
-from webapp.lifecycle.refusing import note_refused
+from webapp.lifecycle.refusals import note_refused
 from webapp.lifecycle.settle import cost_of, record
 from webapp.lifecycle.start import Arrival, opening
 from webapp.models.billing.bill import bill_event, post_bill

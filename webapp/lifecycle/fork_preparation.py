@@ -17,8 +17,8 @@ from inference.protocol.generations import numbered
 from inference.protocol.request import SamplingParams
 from inference.protocol.safety_policy import Layer
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
-from webapp.lifecycle.packing import served
 from webapp.lifecycle.prepare import Prepared
+from webapp.lifecycle.prompt_packing import served
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import ForkInput

@@ -20,7 +20,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.generations import last_number, latest
 from inference.protocol.request import CacheMark, ChatMessage, ChatPart, GenerationRequest, SamplingParams
-from webapp.lifecycle.packing import most_output
+from webapp.lifecycle.prompt_packing import most_output
 from webapp.requests import services
 from webapp.requests.input import features_of, is_stepped
 from webapp.requests.models import Request

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from webapp.ground.context.assemble import Assembled
-from webapp.lifecycle.packing import pack_plain
 from webapp.lifecycle.prepare import Preparation
+from webapp.lifecycle.prompt_packing import pack_plain
 from webapp.requests.input import Messages, PlainInput
 from webapp.requests.models import Request
 

@@ -18,7 +18,7 @@ from inference.safety import Guard
 from webapp.content.attachments.models import PREFIX as ATTACHMENT
 from webapp.ground.context import documents
 from webapp.ground.context.assemble import Assembled, SourceMessage
-from webapp.lifecycle.packing import pack, packing_events, served
+from webapp.lifecycle.prompt_packing import pack, packing_events, served
 from webapp.lifecycle.recalling import Recalled, check_memories
 from webapp.models.registry.offered import has_vision, no_vision
 from webapp.requests import services

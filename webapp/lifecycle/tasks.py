@@ -17,9 +17,8 @@ from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import Frame
 from inference.protocol.failures import Failure
 from webapp.celery import app
-from webapp.lifecycle import watch
+from webapp.lifecycle import watchdog
 from webapp.lifecycle.advance import agent_ended, report
-from webapp.lifecycle.calling import run_calls
 from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.fork_preparation import ForkPreparation
 from webapp.lifecycle.plain_preparation import PlainPreparation
@@ -27,6 +26,7 @@ from webapp.lifecycle.prepare import Preparation, Prepared
 from webapp.lifecycle.rerun_preparation import RerunPreparation
 from webapp.lifecycle.settle import end, settle
 from webapp.lifecycle.stop import stop_agents
+from webapp.lifecycle.tool_calls import run_calls
 from webapp.models.registry.offered import enabled
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
@@ -52,7 +52,7 @@ def _warm(**_: Any) -> None:
 
 @worker_ready.connect
 def _start_watch(**_: Any) -> None:
-    Thread(target=watch.keep_watch, name="watch", daemon=True).start()
+    Thread(target=watchdog.keep_watch, name="watch", daemon=True).start()
     Thread(target=alerts.keep_watch, name="alerts", daemon=True).start()
 
 

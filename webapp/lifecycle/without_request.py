@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 
 from inference.protocol.request import Usage
 from webapp.lifecycle.admission import admit_at_once
-from webapp.lifecycle.refusing import note_call
+from webapp.lifecycle.refusals import note_call
 from webapp.requests.models import Request
 from webapp.usage.limits.charge import NOTHING
 from webapp.usage.limits.refusal import Refused

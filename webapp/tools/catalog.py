@@ -15,7 +15,7 @@ from webapp.tools.clock import CURRENT_TIME
 from webapp.tools.delegate import DELEGATE
 from webapp.tools.fetch import FETCH
 from webapp.tools.mcp import mcp_tool, mcp_tools
-from webapp.tools.mcpclient.approving import is_of_server
+from webapp.tools.mcpclient.approvals import is_of_server
 from webapp.tools.python import PYTHON
 from webapp.tools.rename import RENAME_CONVERSATION
 from webapp.tools.search import SEARCH_CHATS, SEARCH_FILES

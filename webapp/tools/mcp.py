@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webapp.tools.mcpclient import calling
-from webapp.tools.mcpclient.approving import approved, approved_named
+from webapp.tools.mcpclient.approvals import approved, approved_named
 from webapp.tools.mcpclient.models import McpTool as Row
 from webapp.tools.tool import Asker, McpTool, ToolError
 

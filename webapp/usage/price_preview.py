@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from django.db.models import Sum
 
 from webapp.ground.gateway.structs import Result
-from webapp.models.billing.book import PriceBook, PriceSet
-from webapp.models.billing.pricing import NewPrices
+from webapp.models.billing.price_book import PriceBook, PriceSet
+from webapp.models.billing.price_changes import NewPrices
 from webapp.models.billing.reprice import reprice
 from webapp.usage.models import UsageRecord, UsageSum
 from webapp.usage.period import Period

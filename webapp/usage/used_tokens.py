@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncDay
 
 from inference.protocol.request import Usage
-from webapp.models.billing.book import KINDS
+from webapp.models.billing.price_book import KINDS
 from webapp.models.billing.reprice import Used
 from webapp.usage.models import UsageRecord, UsageSum
 from webapp.usage.period import Period

@@ -13,7 +13,7 @@ from typing import Literal
 
 from webapp.ground.gateway.structs import Result
 from webapp.models.billing.bill import price_book
-from webapp.models.billing.book import PriceBook
+from webapp.models.billing.price_book import PriceBook
 from webapp.models.billing.reprice import Repriced, Used, reprice, without_cache
 from webapp.usage.period import Period
 from webapp.usage.report import Amount

@@ -9,7 +9,7 @@ export function inputOf(usage: Usage): number {
 
 export const KINDS = ["uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output"] as const;
 
-/** The prices of a batch's requests, by the rule of webapp/models/billing/book.py: half, rounded up. */
+/** The prices of a batch's requests, by the rule of webapp/models/billing/price_book.py: half, rounded up. */
 export function pricesOfBatch(prices: UnitPrices): UnitPrices {
   const unit_prices_nano = { ...prices.unit_prices_nano };
   for (const kind of KINDS) unit_prices_nano[kind] = Math.ceil(unit_prices_nano[kind] / 2);

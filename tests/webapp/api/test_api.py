@@ -47,7 +47,7 @@ from webapp.ground.context.assemble import SourceMessage
 from webapp.identity.accounts.models import Session
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable, start
-from webapp.lifecycle.watch import Watch
+from webapp.lifecycle.watchdog import Watch
 from webapp.models.registry.models import RegisteredModel
 from webapp.operations.supervisor.checks import lock
 from webapp.requests import services

@@ -35,7 +35,7 @@ from webapp.lifecycle.advance import advance, is_to_blame, last_begun, next_step
 from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
-from webapp.lifecycle.watch import Watch
+from webapp.lifecycle.watchdog import Watch
 from webapp.requests import services
 from webapp.requests.models import Request
 

@@ -25,11 +25,11 @@ from inference.protocol.tool_calls import Call, ToolCalls, written
 from tests.queues import GENERATE
 from tests.webapp.lifecycle.test_approvals import begun
 from tests.webapp.lifecycle.test_rounds import answered, events_of, generated, run_queued
-from webapp.lifecycle import agents, calling
+from webapp.lifecycle import agents, tool_calls
 from webapp.lifecycle.advance import advance, agent_ended, next_step
 from webapp.lifecycle.stop import stop, stop_agents
 from webapp.lifecycle.tasks import prepare
-from webapp.lifecycle.watch import Watch
+from webapp.lifecycle.watchdog import Watch
 from webapp.models.billing.models import LedgerEntry
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -162,7 +162,7 @@ def test_a_call_starts_one_agent_whatever_dies(
 
     answered(parent, redis_client, SUM)
     with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        patched.setattr(calling, "agent_started", dies)
+        patched.setattr(tool_calls, "agent_started", dies)
         run_queued(redis_client)
     advance(parent.pk)
     run_queued(redis_client)
@@ -181,7 +181,7 @@ def test_the_end_is_found_where_other_calls_end_later(
     parent: Request, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The agent ends while another call runs: the process of that call takes both results."""
-    run, tell, is_begun = catalog.run, calling.agent_started, Event()
+    run, tell, is_begun = catalog.run, tool_calls.agent_started, Event()
 
     def begins(*arguments: Any) -> AgentStarted:
         is_begun.set()
@@ -194,7 +194,7 @@ def test_the_end_is_found_where_other_calls_end_later(
         end(agent, redis_client)
         return run(call, asker, is_approved)
 
-    monkeypatch.setattr(calling, "agent_started", begins)
+    monkeypatch.setattr(tool_calls, "agent_started", begins)
     monkeypatch.setattr(catalog, "run", ends_later)
     answered(parent, redis_client, SUM + written("calculator", '{"expression": "2 * 3"}'))
     run_queued(redis_client)

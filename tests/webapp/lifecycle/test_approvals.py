@@ -28,11 +28,11 @@ from tests.queues import GENERATE
 from tests.webapp.inputs import asked
 from tests.webapp.lifecycle.test_rounds import answered, events_of, generated, run_queued
 from webapp.lifecycle.advance import advance, next_step
-from webapp.lifecycle.approving import NotWaiting, decide
-from webapp.lifecycle.calling import run_calls
+from webapp.lifecycle.approvals import NotWaiting, decide
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
-from webapp.lifecycle.watch import Watch
+from webapp.lifecycle.tool_calls import run_calls
+from webapp.lifecycle.watchdog import Watch
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.rounds import flags_of

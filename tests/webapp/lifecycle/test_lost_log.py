@@ -31,7 +31,7 @@ from webapp.celery import app
 from webapp.lifecycle.advance import advance, report
 from webapp.lifecycle.start import Arrival, start
 from webapp.lifecycle.tasks import prepare
-from webapp.lifecycle.watch import Watch
+from webapp.lifecycle.watchdog import Watch
 from webapp.models.billing.models import LedgerEntry
 from webapp.requests import services
 from webapp.requests.models import Request

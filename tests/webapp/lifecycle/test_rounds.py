@@ -33,10 +33,10 @@ from tests.webapp.inputs import asked
 from tests.webapp.lifecycle.test_dispatch import body
 from webapp.ground.context.assemble import Assembler
 from webapp.lifecycle.advance import advance, next_step, report
-from webapp.lifecycle.calling import run_calls
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
-from webapp.lifecycle.watch import Watch
+from webapp.lifecycle.tool_calls import run_calls
+from webapp.lifecycle.watchdog import Watch
 from webapp.models.billing.models import LedgerEntry
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -253,7 +253,7 @@ def test_a_result_that_does_not_fit_pays_for_the_generation_that_ended(
     answered(calling, redis_client, CALL)
     found = services.prompt_services(calling.model)
     small = dataclasses.replace(found, assembler=Assembler(found.template, found.tokenizer, window=60))
-    monkeypatch.setattr("webapp.lifecycle.calling.served", lambda _model: small)
+    monkeypatch.setattr("webapp.lifecycle.tool_calls.served", lambda _model: small)
     run_queued(redis_client)
     calling.refresh_from_db()
     record = UsageRecord.objects.get(request_id=calling.pk)

@@ -37,7 +37,7 @@ from inference.protocol.request import FinishReason, Usage
 from tests.events import STARTED
 from tests.webapp.traces.file.test_archive import token
 from tests.webapp.watching import STALL_S, attend_after
-from webapp.lifecycle import watch
+from webapp.lifecycle import watchdog
 from webapp.lifecycle.settle import beginning, end, record, settle, settled
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.stream.frames import WireFrame, frames, hub
@@ -274,7 +274,7 @@ def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
 
 
 def test_a_late_prepare_leaves_a_request_that_was_ended_alone(request_: Request) -> None:
-    watch.end(request_, LOST)
+    watchdog.end(request_, LOST)
     num_before = services.event_log().last_seq(request_.pk)
     prepare(request_.pk)
     assert services.event_log().last_seq(request_.pk) == num_before

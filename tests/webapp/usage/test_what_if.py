@@ -13,8 +13,8 @@ from django.test import Client
 from tests.webapp.demonstration import NOW, put_demonstration
 from tests.webapp.usage.test_report import make_record, save
 from webapp.models.billing.bill import UNPRICED
-from webapp.models.billing.book import KINDS
 from webapp.models.billing.models import Price
+from webapp.models.billing.price_book import KINDS
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
 from webapp.usage.sums import Filter

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from webapp.api.anthropic.batch_form import Result
+from webapp.api.anthropic.batch_lines import Result
 from webapp.api.anthropic.shapes import Shape
 from webapp.api.families.described import described
 from webapp.ground.gateway.answer import json_response

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webapp.api.anthropic.batch_form import AnthropicForm
-from webapp.api.openai.batches.form import OpenAIForm
+from webapp.api.anthropic.batch_lines import AnthropicForm
+from webapp.api.openai.batches.lines import OpenAIForm
 from webapp.surfaces.batches.form import Form
 
 FORMS: Mapping[str, Form] = {"openai": OpenAIForm(), "anthropic": AnthropicForm()}

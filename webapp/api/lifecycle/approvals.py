@@ -10,7 +10,7 @@ from webapp.api.requests.requests import find
 from webapp.ground.gateway.errors import ApiError
 from webapp.ground.gateway.operation import answers
 from webapp.ground.gateway.structs import Body, Result
-from webapp.lifecycle.approving import NotWaiting, decide
+from webapp.lifecycle.approvals import NotWaiting, decide
 
 
 class Decision(Body):

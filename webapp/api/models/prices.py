@@ -12,11 +12,11 @@ from webapp.api.operators import checked_operator
 from webapp.ground.gateway.errors import ApiError, all_of, not_found
 from webapp.ground.gateway.operation import answers
 from webapp.ground.gateway.structs import Body, Query, Result
-from webapp.models.billing import pricing
+from webapp.models.billing import price_changes
 from webapp.models.billing.bill import price_book
-from webapp.models.billing.book import KINDS, PriceBook, PriceSet
 from webapp.models.billing.naming import model_names
-from webapp.models.billing.pricing import BadPrices, NewPrices
+from webapp.models.billing.price_book import KINDS, PriceBook, PriceSet
+from webapp.models.billing.price_changes import BadPrices, NewPrices
 from webapp.models.registry.offered import enabled, is_offered
 from webapp.usage.models import UsageSum
 from webapp.usage.price_preview import PricePreview, last_priced_day, preview
@@ -92,7 +92,7 @@ class PriceList(Result):
 def list_prices(request: HttpRequest) -> PriceList:
     """List the prices of all models, with their days. 403 `forbidden`."""
     checked_operator(request, VIEW, "Only operators with the permission to view prices see them.")
-    book, today = price_book(), pricing.today()
+    book, today = price_book(), price_changes.today()
     names = model_names()
     models = [_shown(model, names, book, today) for model in known_models(book)]
     return PriceList(today=today, models=models)
@@ -102,7 +102,7 @@ def preview_prices(request: HttpRequest, body: PricesBody) -> PricePreview:
     """Show what the last 30 days would have cost with these prices, which are not saved. 409 `conflict`."""
     _check_may_add(request)
     new = _checked(body)
-    return preview(new, price_book(new.model), pricing.today(), dict(User.objects.values_list("pk", "username")))
+    return preview(new, price_book(new.model), price_changes.today(), dict(User.objects.values_list("pk", "username")))
 
 
 @answers(201)
@@ -110,7 +110,7 @@ def create_prices(request: HttpRequest, body: PricesBody) -> PriceList:
     """Set the prices of a model from a day on. Posted bills stay as they are. 409 `conflict`."""
     _check_may_add(request)
     try:
-        pricing.save(_checked(body))
+        price_changes.save(_checked(body))
     except BadPrices as bad:
         raise _refusal(bad) from None
     return list_prices(request)
@@ -120,7 +120,7 @@ def remove_prices(request: HttpRequest, query: PricesQuery) -> PriceList:
     """Remove prices that have not begun. 409 `conflict` when they have."""
     checked_operator(request, DELETE, "Only operators with the permission to delete prices remove them.")
     try:
-        if not pricing.remove(query.model, query.effective_from):
+        if not price_changes.remove(query.model, query.effective_from):
             raise not_found("price")
     except BadPrices as bad:
         raise _refusal(bad) from None
@@ -138,7 +138,7 @@ def _checked(body: PricesBody) -> NewPrices:
         message = f"No model {new.model[:128]!r} is served, priced or was used. Choose one of the list."
         raise ApiError(400, "invalid", message, "model")
     try:
-        pricing.check(new, last_priced_day(new.model))
+        price_changes.check(new, last_priced_day(new.model))
     except BadPrices as bad:
         raise _refusal(bad) from None
     return new
@@ -158,7 +158,7 @@ def known_models(book: PriceBook) -> list[str]:
 
 
 def _shown(model: str, names: Mapping[str, str], book: PriceBook, today: date) -> ModelPrices:
-    last = max((day for day in (last_priced_day(model), pricing.last_priced_bill(model)) if day), default=None)
+    last = max((day for day in (last_priced_day(model), price_changes.last_priced_bill(model)) if day), default=None)
     return ModelPrices(
         model=model,
         name=names.get(model, model),

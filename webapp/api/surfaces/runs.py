@@ -25,7 +25,7 @@ from webapp.identity.keys.keys import check_scope
 from webapp.identity.keys.middleware import key_of
 from webapp.identity.keys.models import ApiKey
 from webapp.lifecycle.admission import lock_user
-from webapp.lifecycle.refusing import note_refused
+from webapp.lifecycle.refusals import note_refused
 from webapp.models.registry.offered import check_offered, is_offered
 from webapp.requests import services
 from webapp.requests.delivery import claim, once

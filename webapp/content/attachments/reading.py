@@ -12,10 +12,10 @@ from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.content.attachments.bounded_extraction import Extracted, bounded_extraction
-from webapp.content.attachments.cutting import Span, cut
 from webapp.content.attachments.embedding import counts, embedded
 from webapp.content.attachments.extraction.unreadable import Unreadable
 from webapp.content.attachments.models import Attachment, Content, Passage
+from webapp.content.attachments.passages import Span, cut
 from webapp.requests import services
 
 logger = logging.getLogger(__name__)

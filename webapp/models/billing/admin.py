@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from webapp.models.billing.models import LedgerEntry, Price
-from webapp.models.billing.pricing import MAX_UNIT_NANO, last_priced_bill
+from webapp.models.billing.price_changes import MAX_UNIT_NANO, last_priced_bill
 
 
 class PriceForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from inference.protocol.events import BillLine, BillPosted
 from inference.protocol.request import Usage
-from webapp.models.billing.book import KINDS as KINDS
-from webapp.models.billing.book import Entry, PriceBook, PriceSet
 from webapp.models.billing.models import LedgerEntry, Price
+from webapp.models.billing.price_book import KINDS as KINDS
+from webapp.models.billing.price_book import Entry, PriceBook, PriceSet
 
 UNPRICED = "unpriced"
 

@@ -19,7 +19,7 @@ from datetime import date
 import msgspec
 
 from inference.protocol.request import Usage
-from webapp.models.billing.book import KINDS, PriceBook, PriceSet
+from webapp.models.billing.price_book import KINDS, PriceBook, PriceSet
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cache
 from threading import Lock
 
 from webapp.ground.gateway.errors import ApiError
-from webapp.lifecycle.packing import num_prompt_tokens
+from webapp.lifecycle.prompt_packing import num_prompt_tokens
 from webapp.lifecycle.without_request import admitted_question
 from webapp.models.registry.offered import chosen
 from webapp.requests.input import Messages

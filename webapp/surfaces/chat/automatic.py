@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
-from webapp.lifecycle.packing import served
+from webapp.lifecycle.prompt_packing import served
 from webapp.lifecycle.start import Arrival, QueueUnavailable
 from webapp.models.registry.offered import NotOffered
 from webapp.requests.failure import CannotPrepare

@@ -19,7 +19,7 @@ from webapp.ground.gateway.idempotency import Key
 from webapp.ground.gateway.refusal import Refusal
 from webapp.identity.keys.keys import check_scope
 from webapp.lifecycle import begin as lifecycle
-from webapp.lifecycle.packing import num_prompt_tokens, served
+from webapp.lifecycle.prompt_packing import num_prompt_tokens, served
 from webapp.lifecycle.start import Arrival
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request

@@ -12,7 +12,7 @@ from inference.protocol.request import Usage
 from webapp.ground.context.assemble import Assembled, SourceMessage
 from webapp.ground.gateway.structs import Result
 from webapp.lifecycle.cache_peek import num_cached
-from webapp.lifecycle.packing import num_prompt_tokens, served, whole
+from webapp.lifecycle.prompt_packing import num_prompt_tokens, served, whole
 from webapp.models.billing.bill import prices_in_force
 from webapp.models.billing.reprice import amount
 from webapp.surfaces.chat.compacting import Plan, Turn, plan

@@ -26,7 +26,7 @@ from webapp.ground.context.assemble import Assembled
 from webapp.ground.context.tools import sizes
 from webapp.ground.gateway.structs import Result
 from webapp.lifecycle.cache_peek import num_cached
-from webapp.lifecycle.packing import context_event, most_output, pack, served
+from webapp.lifecycle.prompt_packing import context_event, most_output, pack, served
 from webapp.models.billing.bill import prices_in_force
 from webapp.models.billing.reprice import amount
 from webapp.models.registry.offered import check_offered

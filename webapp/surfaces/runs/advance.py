@@ -19,7 +19,7 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from webapp.identity.accounts.roles import is_views_only
 from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free, num_free_places
-from webapp.lifecycle.refusing import note_refused
+from webapp.lifecycle.refusals import note_refused
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.lifecycle.stop import stop as stop_request
 from webapp.models.registry.offered import is_offered

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from webapp.tools.mcpclient.approving import approve, withdraw
+from webapp.tools.mcpclient.approvals import approve, withdraw
 from webapp.tools.mcpclient.configured import servers
 from webapp.tools.mcpclient.definition import visible
 from webapp.tools.mcpclient.models import McpServer, McpTool

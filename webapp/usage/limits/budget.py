@@ -17,7 +17,7 @@ from django.utils import timezone
 from inference.protocol.events import Limit
 from webapp.identity.accounts.roles import workers_of
 from webapp.models.billing.bill import Promise, promise_at
-from webapp.models.billing.book import PriceSet
+from webapp.models.billing.price_book import PriceSet
 from webapp.requests.models import Request
 from webapp.usage.limits.models import Hold, Reservation
 from webapp.usage.limits.refusal import Work, budget_used_up

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from inference.protocol.request import SamplingParams, Usage
 from webapp.models.billing.bill import prices_in_force
-from webapp.models.billing.book import PriceSet
+from webapp.models.billing.price_book import PriceSet
 from webapp.requests import services
 from webapp.requests.input import ForkInput, SavedInput, features_of, has_pictures
 from webapp.requests.models import Request

@@ -16,7 +16,7 @@ from django.utils import timezone
 from inference.protocol.events import Limit
 from webapp.identity.accounts.roles import workers_of
 from webapp.models.billing.bill import UNPRICED
-from webapp.models.billing.book import PriceSet
+from webapp.models.billing.price_book import PriceSet
 from webapp.requests.models import Request
 from webapp.usage.limits.budget import Budget, budgets_of
 from webapp.usage.limits.charge import Charge, prices_now

@@ -8,7 +8,7 @@ import msgspec
 
 from inference.protocol.request import Usage
 from webapp.ground.gateway.structs import Result
-from webapp.models.billing.book import KINDS, PriceBook
+from webapp.models.billing.price_book import KINDS, PriceBook
 from webapp.models.billing.reprice import amount
 from webapp.usage.repricing.reading import Unknown
 from webapp.usage.repricing.records import Group, Read

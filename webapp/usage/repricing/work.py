@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from webapp.models.billing.bill import price_book
-from webapp.models.billing.book import PriceBook
+from webapp.models.billing.price_book import PriceBook
 from webapp.usage.period import Period
 from webapp.usage.repricing import states
 from webapp.usage.repricing.comparison import Comparison, Repriced

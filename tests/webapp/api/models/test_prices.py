@@ -15,7 +15,7 @@ from inference.protocol.request import Usage
 from tests.webapp.usage.test_report import make_record, save
 from webapp.models.billing.bill import UNPRICED, post_bill, price_book
 from webapp.models.billing.models import LedgerEntry, Price
-from webapp.models.billing.pricing import MAX_UNIT_NANO, today
+from webapp.models.billing.price_changes import MAX_UNIT_NANO, today
 
 pytestmark = pytest.mark.django_db
 SERVED = settings.ENVIRONMENT.model_name

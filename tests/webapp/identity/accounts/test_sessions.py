@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from webapp.identity.accounts.links import make_link
 from webapp.identity.accounts.models import Session
-from webapp.lifecycle.watch import keep_up
+from webapp.lifecycle.watchdog import keep_up
 
 pytestmark = pytest.mark.django_db
 IDLE = timedelta(minutes=settings.ENVIRONMENT.session_idle_minutes)

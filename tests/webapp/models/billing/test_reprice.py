@@ -15,8 +15,8 @@ from hypothesis.extra.django import TestCase
 
 from inference.protocol.request import Usage
 from webapp.models.billing.bill import UNPRICED, post_bill, price_book
-from webapp.models.billing.book import KINDS, Entry, PriceBook
 from webapp.models.billing.models import LedgerEntry, Price
+from webapp.models.billing.price_book import KINDS, Entry, PriceBook
 from webapp.models.billing.reprice import Cost, Used, cost_of, reprice, without_cache
 
 FIRST = date(2026, 10, 1)

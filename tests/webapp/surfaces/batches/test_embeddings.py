@@ -19,8 +19,8 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.events import EmbeddingComputed, EmbeddingTokenized, first
 from tests.webapp.surfaces.batches.test_advance import client_of, look
 from webapp.lifecycle.start import Arrival
-from webapp.models.billing.book import KINDS
 from webapp.models.billing.models import LedgerEntry, Price
+from webapp.models.billing.price_book import KINDS
 from webapp.requests.models import Request
 from webapp.surfaces.batches.models import Batch
 from webapp.surfaces.calls.embedding_call import Embedded, EmbeddingCall

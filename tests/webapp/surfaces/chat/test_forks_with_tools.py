@@ -30,8 +30,8 @@ from tests.webapp.lifecycle.test_dispatch import body
 from tests.webapp.lifecycle.test_fork import sampled
 from tests.webapp.surfaces.chat.test_forks import events_of, only, post, sign_in
 from webapp.lifecycle.advance import report
-from webapp.lifecycle.calling import run_calls
 from webapp.lifecycle.tasks import prepare
+from webapp.lifecycle.tool_calls import run_calls
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.rounds import MAX_ROUNDS

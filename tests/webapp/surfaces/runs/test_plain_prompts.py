@@ -10,7 +10,7 @@ from inference.protocol.request import SamplingParams
 from inference.tokenization.chat_template import ChatTemplate
 from tests.webapp.registered import CONFIGURED
 from webapp.ground.context.assemble import SourceMessage
-from webapp.lifecycle.packing import context_event
+from webapp.lifecycle.prompt_packing import context_event
 from webapp.requests import services
 from webapp.surfaces.runs.saved_prompt import PromptCheck, SavedPrompt, check
 

@@ -17,7 +17,7 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 
 from tests.ports import free_port
-from webapp.tools.mcpclient.approving import approve
+from webapp.tools.mcpclient.approvals import approve
 from webapp.tools.mcpclient.configured import Server, servers
 from webapp.tools.mcpclient.models import McpTool
 from webapp.tools.mcpclient.reading import read

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.webapp.lifecycle.test_dispatch import body
 from tests.webapp.tools.mcpclient.conftest import Real, operator, wire
-from webapp.tools.mcpclient.approving import approved
+from webapp.tools.mcpclient.approvals import approved
 from webapp.tools.mcpclient.tasks import read_each, read_task
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -25,7 +25,7 @@ from tests.webapp.lifecycle.test_dispatch import body
 from tests.webapp.lifecycle.test_rounds import answered, events_of, generated, run_queued
 from tests.webapp.surfaces.chat.test_tools import begin, called, send
 from tests.webapp.tools.mcpclient.conftest import Real, operator, wire
-from webapp.lifecycle.approving import decide
+from webapp.lifecycle.approvals import decide
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
@@ -33,7 +33,7 @@ from webapp.requests.rounds import flags_of
 from webapp.tools import catalog
 from webapp.tools.catalog import Result
 from webapp.tools.mcpclient import calling
-from webapp.tools.mcpclient.approving import approve, withdraw
+from webapp.tools.mcpclient.approvals import approve, withdraw
 from webapp.tools.mcpclient.configured import Server
 from webapp.tools.mcpclient.models import McpServer
 from webapp.tools.mcpclient.session import Bounds, ServerProblem, within_session

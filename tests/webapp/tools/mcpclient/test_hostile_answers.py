@@ -19,7 +19,7 @@ from tests.processes import wait_until_gone
 from tests.webapp.tools.mcpclient.conftest import Configured, operator, wire
 from tests.webapp.tools.mcpclient.test_calling import UNKNOWN
 from webapp.tools.mcpclient import relay
-from webapp.tools.mcpclient.approving import approve
+from webapp.tools.mcpclient.approvals import approve
 from webapp.tools.mcpclient.calling import CallFailed, call
 from webapp.tools.mcpclient.configured import servers
 from webapp.tools.mcpclient.models import McpServer, McpTool

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.webapp.tools.mcpclient.conftest import Configured, Real, operator, wire
 from webapp.tools import catalog
-from webapp.tools.mcpclient.approving import approve, approved, withdraw
+from webapp.tools.mcpclient.approvals import approve, approved, withdraw
 from webapp.tools.mcpclient.configured import servers
 from webapp.tools.mcpclient.models import McpServer, McpTool
 from webapp.tools.mcpclient.reading import read

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.traces.export.test_exports import FRAMES, import_, signed_in
-from webapp.lifecycle.watch import keep_up
+from webapp.lifecycle.watchdog import keep_up
 from webapp.requests.models import Request
 from webapp.traces.file import htmlfile
 from webapp.traces.file.jsonfile import encode_json

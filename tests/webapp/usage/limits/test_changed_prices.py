@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.webapp.usage.limits.test_budgets import FAILED, MODEL, begin, finish
 from tests.webapp.usage.test_report import save
 from webapp.lifecycle.settle import settle
-from webapp.models.billing import pricing
+from webapp.models.billing import price_changes
 from webapp.models.billing.bill import UNPRICED, price_book
-from webapp.models.billing.book import KINDS
 from webapp.models.billing.models import LedgerEntry, Price
-from webapp.models.billing.pricing import BadPrices, NewPrices
+from webapp.models.billing.price_book import KINDS
+from webapp.models.billing.price_changes import BadPrices, NewPrices
 from webapp.requests.models import Request
 from webapp.usage.limits.models import Reservation, Rule
 from webapp.usage.limits.refusal import Refused
@@ -64,8 +64,8 @@ def alice() -> User:
 def set_prices(output_nano: int, currency: str = "USD", day: date = DAY) -> None:
     """As an operator does. Raises BadPrices."""
     new = NewPrices(MODEL, day, currency, dict.fromkeys(KINDS, 0) | {"output": output_nano})
-    pricing.check(new, None)
-    pricing.save(new)
+    price_changes.check(new, None)
+    price_changes.save(new)
 
 
 def begun(user: User, clock: Clock, num_output: int) -> Request:

@@ -9,8 +9,8 @@ import redis
 from django.contrib.auth.models import User
 
 from tests.webapp.usage.repricing.comparing import MODEL
-from webapp.models.billing.book import KINDS
 from webapp.models.billing.models import Price
+from webapp.models.billing.price_book import KINDS
 
 NANO = {"uncached_input": 100, "cache_read": 10, "cache_write_5m": 125, "cache_write_1h": 200, "output": 400}
 

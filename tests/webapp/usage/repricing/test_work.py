@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 
 from tests.webapp.usage.repricing.comparing import MODEL, begin, client_of, saved, shown
 from tests.webapp.usage.repricing.conftest import NANO
-from webapp.models.billing.book import KINDS, PriceSet
+from webapp.models.billing.price_book import KINDS, PriceSet
 from webapp.requests.models import Request
 from webapp.usage.repricing import work
 

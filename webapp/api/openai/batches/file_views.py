@@ -10,7 +10,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from webapp.api.families.described import described
-from webapp.api.openai.batches.form import Result
+from webapp.api.openai.batches.lines import Result
 from webapp.api.openai.batches.pages import Page, check_limit, not_listed
 from webapp.ground.gateway.answer import json_response
 from webapp.ground.gateway.body import read_file, read_form, read_query

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webapp.api.surfaces.bring.schema import BroughtAnswer, BroughtChoice
-from webapp.lifecycle.packing import served
+from webapp.lifecycle.prompt_packing import served
 from webapp.models.registry.offered import chosen
 from webapp.surfaces.bring.answer import Answer
 from webapp.surfaces.bring.anthropic_answers import message_of, streamed_message

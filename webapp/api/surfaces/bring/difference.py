@@ -7,7 +7,7 @@ from inference.protocol.request import SamplingParams
 from webapp.api.surfaces.bring.prompt import BroughtPrompt, place_of
 from webapp.api.surfaces.bring.schema import BroughtChange, BroughtDifference, BroughtRemoval
 from webapp.ground.context.compare import compare
-from webapp.lifecycle.packing import context_event
+from webapp.lifecycle.prompt_packing import context_event
 from webapp.surfaces.bring.prefix import BroughtPrefix, usage_of, whole
 
 

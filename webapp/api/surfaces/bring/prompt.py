@@ -8,7 +8,7 @@ from inference.tokenization.template_process import TemplateError
 from webapp.api.surfaces.bring.parse import Brought
 from webapp.ground.context.assemble import Assembled
 from webapp.ground.gateway.errors import ApiError
-from webapp.lifecycle.packing import pack, pack_plain, served
+from webapp.lifecycle.prompt_packing import pack, pack_plain, served
 from webapp.requests.input import PlainInput
 from webapp.requests.services import PromptServices
 from webapp.surfaces.calls.call import Call, PlainCall

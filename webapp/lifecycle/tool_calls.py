@@ -46,7 +46,7 @@ from webapp.lifecycle.agents import agent_started, refusal_of, start_agent, with
 from webapp.lifecycle.asking import questions, wait
 from webapp.lifecycle.attempts import take_attempt
 from webapp.lifecycle.dispatch import CALLS_S, queue_calls, queue_generation
-from webapp.lifecycle.packing import may_think, packing_events, served
+from webapp.lifecycle.prompt_packing import may_think, packing_events, served
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable
 from webapp.lifecycle.stop import stop

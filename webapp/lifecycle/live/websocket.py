@@ -16,8 +16,8 @@ from webapp.lifecycle.live.feed import Feed
 from webapp.lifecycle.live.operators import operator_of
 from webapp.lifecycle.live.reading import read_now
 from webapp.lifecycle.live.view import LiveNow
-from webapp.lifecycle.stream.consumer import Ack
 from webapp.lifecycle.stream.frames import hub, read
+from webapp.lifecycle.stream.websocket import Ack
 from webapp.lifecycle.stream.window import ReaderStopped, Window
 
 logger = logging.getLogger(__name__)

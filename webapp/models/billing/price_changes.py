@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from webapp.ground.audit.log import record
 from webapp.models.billing.bill import UNPRICED, price_book
-from webapp.models.billing.book import KINDS, Entry, PriceSet
 from webapp.models.billing.models import LedgerEntry, Price
+from webapp.models.billing.price_book import KINDS, Entry, PriceSet
 
 MAX_UNIT_NANO = 100_000_000
 """100,000 of the currency's unit per million tokens: more is a typing error."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.content.attachments.cutting import PASSAGE_TOKENS, Span, cut
+from webapp.content.attachments.passages import PASSAGE_TOKENS, Span, cut
 
 SENTENCE = "The quick brown fox jumps over the lazy dog near the river bank. "
 
