@@ -31,8 +31,6 @@ CROSSING = (
 )
 """Suites of the whole product. Every change reaches them, so they run by name, or where their own files changed."""
 _EVERYTHING = ("requirements*.txt", "constraints.txt", "pyproject.toml", "tests/conftest.py")
-_TREE = ("Makefile", ".ci/*", ".gitignore", "LICENSE", "*.md", "docs/*", "docker/*", "frontend/*")
-"""Only the tests of the tree, of the page, and of containers read them."""
 _TREE = ("tests/architecture/", "tests/docs/test_links.py")
 """Tests that read the whole tree. They run with every change."""
 _OUTSIDE = {"docker/*": "tests/docker", "docs/*": "tests/docs", "*.md": "tests/docs"}

@@ -228,6 +228,12 @@ def test_the_documentation_lists_the_packages_in_the_same_order(table: dict[str,
     assert [package for package in listed if package.split(".")[0] == next(iter(table)).split(".")[0]] == list(table)
 
 
+@pytest.mark.parametrize("group", SITE)
+def test_the_documentation_names_the_groups_that_a_group_may_import(group: str) -> None:
+    (told,) = re.findall(rf"^- `{group}`: .* Imports ([a-z, ]+)\.$", ARCHITECTURE.read_text("utf-8"), re.MULTILINE)
+    assert told == (", ".join(sorted(SITE[group])) or "no group")
+
+
 def test_every_package_of_the_site_is_in_the_table() -> None:
     assert {f"webapp.{path.parent.name}" for path in (ROOT / "webapp").glob("*/__init__.py")} == SITE.keys()
 
