@@ -272,9 +272,16 @@ def _public_url(url: str | None) -> str | None:
     if not url:
         return None
     found = _PUBLIC_URL.fullmatch(url.lower())
-    if found is None:
+    if found is None or not _is_url(found[1]):
         raise SystemExit("sightglass: SIGHTGLASS_PUBLIC_URL has the form https://chat.example.org.")
     return found[1]
+
+
+def _is_url(text: str) -> bool:
+    try:
+        return bool(parse_url(text).host)
+    except BadUrl:
+        return False
 
 
 _SECURITY = {"smtp": "", "smtp+starttls": "starttls", "smtps": "tls"}

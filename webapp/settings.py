@@ -104,14 +104,14 @@ def _database(url: str | None) -> dict[str, Any]:
             },
         }
     parts = parse_url(url)
-    ports = [str(node.port) for node in parts.nodes if node.port]
+    ports = [str(node.port or "") for node in parts.nodes]  # an empty one is libpq's own
     return _KEPT | {
         "ENGINE": "webapp.ground.postgres",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": parts.user,
         "PASSWORD": parts.password,
         "HOST": unquote(",".join(node.host for node in parts.nodes)),
-        "PORT": ",".join(ports),
+        "PORT": ",".join(ports) if any(ports) else "",
         "OPTIONS": limited(dict(parse_qsl(parts.query))),  # libpq's own: sslmode, host (for a socket) and so on
     }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ A, B, C = TypeVar("A"), TypeVar("B"), TypeVar("C")
 ROOT = Path(__file__).parents[3]
 _TESTED = Path(__file__).with_name("tested_sources.sha256")
 _SOURCES = ("inference/kernels", "inference/models")
+_LIBRARIES = re.compile(r"(?:torch|transformers|ziglang|numpy|gguf|safetensors)\b")
+"""What computes beside these sources, and what they are compared with."""
 _WHOLE = "SIGHTGLASS_TEST_WHOLE_KERNELS"
 
 
@@ -27,11 +30,14 @@ def is_whole() -> bool:
 
 
 def digest() -> str:
-    """Return the digest of the sources that decide what the kernels compute."""
+    """Return the digest of the sources and libraries that decide what the kernels compute."""
     found = hashlib.sha256()
     for path in sorted(path for folder in _SOURCES for path in (ROOT / folder).rglob("*")):
         if path.suffix in (".c", ".h", ".py"):
             found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    for requirements in sorted(ROOT.glob("requirements*.txt")):
+        lines = requirements.read_text("utf-8").splitlines()
+        found.update("\n".join(filter(_LIBRARIES.match, lines)).encode())
     return found.hexdigest()
 
 

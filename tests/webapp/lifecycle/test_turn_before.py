@@ -98,6 +98,7 @@ def test_it_is_told_once_the_trace_is_saved_and_without_the_log(
     assert ask(alice, second)[0] == 200
 
 
+@pytest.mark.database
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite's tests share one connection")
 def test_a_page_that_asks_while_the_trace_is_saved_waits_for_it(turns: tuple[Request, Request], alice: Client) -> None:
     """It has the event a moment before."""

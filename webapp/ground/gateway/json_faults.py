@@ -9,11 +9,14 @@ import json
 import re
 from typing import Any, NamedTuple, NoReturn
 
-_TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:]', re.DOTALL)
+_TOKENS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]:]', re.DOTALL)
 _PLACED_BYTES = 1 << 18
 """Of a text whose repeated name is searched for: a tenth of a second."""
-_QUOTED = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*')
-"""A text without its last quote, or up to the first character that JSON does not allow there."""
+_QUOTED = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
+"""A text without its last quote, or up to the first character that JSON does not allow there.
+
+It never goes back, as that would keep a place for each escape of a long text.
+"""
 _TOKEN = re.compile(
     rf'[ \t\n\r]*(?:(?P<text>{_QUOTED.pattern}")|(?P<mark>[\[\]{{}}:,])|'
     r"(?P<plain>true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))?"

@@ -11,6 +11,9 @@ from django.utils.crypto import salted_hmac
 
 from webapp.identity.accounts.models import Session
 
+_SALT = "webapp.accounts.sign_ins"
+"""A name of its own, not a path: with another one every sign-in would have another id."""
+
 
 @dataclass(frozen=True)
 class SignIn:
@@ -61,4 +64,4 @@ def _end(found: QuerySet[Session]) -> int:
 
 
 def _id_of(session_key: str) -> str:
-    return salted_hmac("webapp.identity.accounts.sign_ins", session_key, algorithm="sha256").hexdigest()[:24]
+    return salted_hmac(_SALT, session_key, algorithm="sha256").hexdigest()[:24]

@@ -20,6 +20,8 @@ from django.utils.crypto import salted_hmac
 from webapp.identity.accounts.address import clients_of
 from webapp.identity.accounts.models import FailedSignIn
 
+_SALT = "webapp.accounts.throttle"
+"""A name of its own, not a path: with another one the rows of before would count for nobody."""
 WINDOW = timedelta(minutes=10)
 MAX_FAILURES = 10
 """Wrong passwords in the window for one account from one address."""
@@ -97,4 +99,4 @@ def _account(name: str) -> str:
 
 
 def _hidden(text: str) -> str:
-    return salted_hmac("webapp.identity.accounts.throttle", text, algorithm="sha256").hexdigest()
+    return salted_hmac(_SALT, text, algorithm="sha256").hexdigest()

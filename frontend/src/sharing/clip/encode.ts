@@ -2,8 +2,6 @@
 import type { Film } from "./film";
 import { HEIGHT, WIDTH } from "./frame";
 
-export type Format = "webm" | "png";
-
 export interface Making {
   signal: AbortSignal;
   /** 0 to 1. */
@@ -20,11 +18,6 @@ const CODECS = [
   { codec: "vp09.00.31.08", id: "V_VP9" },
   { codec: "vp8", id: "V_VP8" },
 ];
-
-/** The format that this browser can make. */
-export async function bestFormat(): Promise<Format> {
-  return (await usableCodec()) ? "webm" : "png";
-}
 
 async function usableCodec(): Promise<(typeof CODECS)[number] | null> {
   if (typeof VideoEncoder === "undefined") return null;
@@ -43,28 +36,36 @@ const configOf = (codec: string): VideoEncoderConfig => ({
   framerate: PER_SECOND,
 });
 
-/** Null: it was cancelled. Throws where the browser cannot make it. */
-export async function make(film: Film, format: Format, making: Making): Promise<Blob | null> {
-  return format === "webm" ? makeVideo(film, making) : makePicture(film, making);
+/** A video, or the last picture where the browser makes none. Null: it was cancelled. */
+export async function make(film: Film, making: Making): Promise<Blob | null> {
+  const usable = await usableCodec();
+  try {
+    if (usable) return await makeVideo(film, usable, making);
+  } catch {
+    // An encoder may fail that says it is supported.
+  }
+  return making.signal.aborted ? null : makePicture(film, making);
 }
 
 const MICROSECONDS = 1_000_000;
 
-async function makeVideo(film: Film, { canvas, signal, onProgress }: Making): Promise<Blob | null> {
-  const usable = await usableCodec();
-  if (!usable) throw new Error("This browser cannot make a video.");
+async function makeVideo(
+  film: Film,
+  usable: (typeof CODECS)[number],
+  { canvas, signal, onProgress }: Making,
+): Promise<Blob | null> {
   const { Muxer, ArrayBufferTarget } = await import("webm-muxer");
   const target = new ArrayBufferTarget();
   const video = { codec: usable.id, width: WIDTH, height: HEIGHT, frameRate: film.perSecond };
   const muxer = new Muxer({ target, video });
+  const context = canvas.getContext("2d")!;
   const failures: Error[] = [];
   const encoder = new VideoEncoder({
     output: (chunk, meta) => muxer.addVideoChunk(chunk, meta),
     error: (error) => failures.push(error),
   });
-  encoder.configure(configOf(usable.codec));
-  const context = canvas.getContext("2d")!;
   try {
+    encoder.configure(configOf(usable.codec));
     for (let at = 0; at < film.numFrames; at++) {
       if (signal.aborted) return null;
       film.draw(context, at);
@@ -89,10 +90,12 @@ async function makeVideo(film: Film, { canvas, signal, onProgress }: Making): Pr
 }
 
 /** The clip's last frame: the whole answer with its figures. */
-async function makePicture(film: Film, { canvas, onProgress }: Making): Promise<Blob | null> {
+async function makePicture(film: Film, { canvas, onProgress }: Making): Promise<Blob> {
   film.draw(canvas.getContext("2d")!, film.numFrames - 1);
   onProgress(1);
-  return new Promise((done) => canvas.toBlob(done, "image/png"));
+  const picture = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
+  if (!picture) throw new Error("This browser can make neither a video nor a picture.");
+  return picture;
 }
 
 /** Between two frames the page lives on. */

@@ -162,6 +162,7 @@ def test_the_address_is_kept_as_browsers_spell_an_origin(
         "https://a/b",
         "https://u@a",
         "https://a:x",
+        "https://a:70000",
         "https://*",
     ],
 )
