@@ -1,4 +1,4 @@
-"""Runs a browser or fault test that fails once more, and lists those that then passed: a debt that is kept at none.
+"""Runs a test of a browser or of faults that fails once more, and lists those that then passed: a debt that is kept at none.
 
 Tests of one browser module share a page, and each goes on where the last one ended. The second try begins the module
 again, with a new user and page.
@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 from _pytest.runner import runtestprotocol
 
-FOLDERS = {"browser", "faults"}
+FOLDERS = {"browser", "faults", "scripted"}
 """Their tests share the machine with real browsers and dying processes."""
 _ENDED = set[str]()
 """Browser modules with a test that failed twice. What follows it usually fails too, and each try takes minutes."""

@@ -27,7 +27,10 @@ def test_one_tree_one_bill_and_one_timeline(page: Page, site: Processes, scripte
     for result, answer in zip((results.nth(0), results.nth(1)), ANSWERS, strict=True):
         expect(result).to_contain_text(answer, timeout=60_000)
     look_inside(page)
-    page.get_by_role("button", name="Timeline", exact=True).click()
+    timeline = page.get_by_role("button", name="Timeline", exact=True)
+    if timeline.get_attribute("aria-expanded") != "true":
+        timeline.click()
+    expect(timeline).to_have_attribute("aria-expanded", "true")
     lanes = page.get_by_test_id("agent-lanes")
     folded = page.get_by_title("Unfold the agent’s lanes")
     expect(folded).to_have_count(2)
