@@ -1,4 +1,4 @@
-"""Runs a test of a browser or of faults that fails once more, and lists those that then passed: a debt that is kept at none.
+"""Runs a test of a browser or of faults once more where it fails, and lists those that then passed: a debt to mend.
 
 Tests of one browser module share a page, and each goes on where the last one ended. The second try begins the module
 again, with a new user and page.
