@@ -51,7 +51,6 @@ class TooManyOpen(Refused):
         """places: the limit of open requests. None: the one of step mode."""
         can_pass = places is None or num_new <= places.limit
         super().__init__("too_many_open", message, _RETRY_AFTER_S if can_pass else 0)
-        self.status = 429
         if places is not None:
             self.due_to(places, num_new)
 

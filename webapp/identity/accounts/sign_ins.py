@@ -12,7 +12,7 @@ from django.utils.crypto import salted_hmac
 from webapp.identity.accounts.models import Session
 
 _SALT = "webapp.accounts.sign_ins"
-"""A name of its own, not a path: with another one every sign-in would have another id."""
+"""A fixed name, not a path. Another one would change the id of every sign-in."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from webapp.identity.accounts.address import clients_of
 from webapp.identity.accounts.models import FailedSignIn
 
 _SALT = "webapp.accounts.throttle"
-"""A name of its own, not a path: with another one the rows of before would count for nobody."""
+"""A fixed name, not a path. Another one would void the rows that a former release wrote."""
 WINDOW = timedelta(minutes=10)
 MAX_FAILURES = 10
 """Wrong passwords in the window for one account from one address."""

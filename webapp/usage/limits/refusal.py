@@ -13,10 +13,8 @@ Work = Literal["answers", "embeddings"]
 """The kind of result that a request asks for."""
 _PASSING_S = 60
 """Rates are of a minute."""
-
-
-_PASSING = ("rate_limited", "day_used_up", "budget_used_up", "overloaded")
-"""Codes of limits that let a later call pass."""
+_LIMIT_CODES = ("rate_limited", "day_used_up", "budget_used_up", "overloaded", "too_many_open")
+"""A limit refuses with these. With every other code an operator has forbidden the action."""
 
 
 class Refused(Refusal):
@@ -24,7 +22,7 @@ class Refused(Refusal):
 
     def __init__(self, code: str, message: str, retry_after_s: int = 0, limit: str = "") -> None:
         super().__init__(message)
-        self.status = 429 if code in _PASSING else 403
+        self.status = 429 if code in _LIMIT_CODES else 403
         self.code = code
         """Stable word, for programs."""
         self.retry_after_s = retry_after_s

@@ -42,7 +42,7 @@ export async function make(film: Film, making: Making): Promise<Blob | null> {
   try {
     if (usable) return await makeVideo(film, usable, making);
   } catch {
-    // An encoder may fail that says it is supported.
+    // An encoder can fail although the browser supports its configuration.
   }
   return making.signal.aborted ? null : makePicture(film, making);
 }
